@@ -165,7 +165,7 @@ func (s *space) logged() (lines []string, tail string) {
 	return lines[:last], lines[last]
 }
 
-// audited fails the test unless the chain holds and every promise is on record.
+// audited fails the test unless the hash chain is intact and every promise is on record.
 func (s *space) audited(promises []promise) {
 	s.t.Helper()
 	s.auditHolds()

@@ -137,7 +137,7 @@ func TestInstallTogether(t *testing.T) {
 			switch {
 			case err == nil:
 				done <- name
-			case errors.As(err, &exit) && (bytes.Contains(out, []byte("is in use")) || bytes.Contains(out, []byte("changed by somebody else"))):
+			case errors.As(err, &exit) && (bytes.Contains(out, []byte("is locked")) || bytes.Contains(out, []byte("changed by another program"))):
 				done <- ""
 			default:
 				done <- string(out)

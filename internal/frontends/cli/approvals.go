@@ -12,7 +12,7 @@ import (
 	"remit/internal/engine/approval"
 )
 
-// withApprovals runs a body on the store of approvals.
+// withApprovals returns a runFunc that runs body with the store of approvals.
 func (p *Program) withApprovals(body func(ctx context.Context, store approval.Store, args []string) error) runFunc {
 	return p.with(func(cmd *cobra.Command, w Workspace, args []string) error {
 		store, err := w.Approvals(cmd.Context())
@@ -29,25 +29,25 @@ func (p *Program) approvalsList() *cobra.Command {
 		Use:  "list",
 		Args: cobra.NoArgs,
 		RunE: p.withApprovals(func(ctx context.Context, store approval.Store, _ []string) error {
-			const most = 1000
-			requests, err := store.List(ctx, approval.ListOptions{All: all, Now: time.Now(), Limit: most})
+			const limit = 1000
+			requests, err := store.List(ctx, approval.ListOptions{All: all, Now: time.Now(), Limit: limit})
 			if err != nil {
 				return err
 			}
 			return p.show(convert(requests, viewOf), func() {
 				p.printRequests(requests)
-				if len(requests) == most {
-					fmt.Fprintf(p.Stdout, "Only the newest %d are shown.\n", most)
+				if len(requests) == limit {
+					fmt.Fprintf(p.Stdout, "Only the newest %d are shown.\n", limit)
 				}
 			})
 		}),
 	}
-	c.Flags().BoolVar(&all, "all", false, "also what is decided or expired")
+	c.Flags().BoolVar(&all, "all", false, "include decided and expired requests")
 	return p.withJSON("print as JSON", c)
 }
 
 func (p *Program) printRequests(requests []approval.Request) {
-	t := table{none: "Nothing waits for approval."}
+	t := table{empty: "Nothing waits for approval."}
 	t.add("ID", "STATE", "AGE", "TOOL", "CALLER", "ARGUMENTS")
 	for _, r := range requests {
 		age := time.Since(r.CreatedAt).Round(time.Second).String()
@@ -56,7 +56,7 @@ func (p *Program) printRequests(requests []approval.Request) {
 	t.write(p.Stdout)
 }
 
-// requestView is a request as scripts read it.
+// requestView is the JSON form of a request.
 type requestView struct {
 	ID        string         `json:"id"`
 	State     string         `json:"state"`
@@ -80,14 +80,15 @@ func viewOf(r approval.Request) requestView {
 	}
 	return requestView{
 		ID: r.ID, State: r.Stage(time.Now()), Tool: r.Tool, Version: r.Version, Digest: r.Digest, Principal: r.Principal, Arguments: args,
-		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, DecidedAt: r.DecidedAt, DecidedBy: r.DecidedBy, Reason: r.Reason, SpentAt: r.SpentAt,
+		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, DecidedAt: r.DecidedAt, DecidedBy: r.DecidedBy,
+		Reason: r.Reason, SpentAt: r.SpentAt,
 	}
 }
 
 func (p *Program) approvalsShow() *cobra.Command {
 	return &cobra.Command{
 		Use:  "show ID",
-		Args: exactly(1),
+		Args: exactArgs(1),
 		RunE: p.withApprovals(func(ctx context.Context, store approval.Store, args []string) error {
 			r, err := store.Get(ctx, args[0])
 			if err != nil {
@@ -102,7 +103,7 @@ func (p *Program) decideCommand(verb string, approve bool) *cobra.Command {
 	var reason string
 	c := &cobra.Command{
 		Use:  verb + " ID",
-		Args: exactly(1),
+		Args: exactArgs(1),
 		RunE: p.withApprovals(func(ctx context.Context, store approval.Store, args []string) error {
 			asked, err := store.Get(ctx, args[0])
 			if err != nil {
@@ -110,7 +111,7 @@ func (p *Program) decideCommand(verb string, approve bool) *cobra.Command {
 			}
 			now := time.Now()
 			verdict := approval.Verdict{Approve: approve, By: operator(), Reason: reason}
-			// The answer stays valid for as long as the question would have.
+			// The decision is valid for as long as the request was.
 			decided, err := store.Decide(ctx, asked.ID, verdict, now, now.Add(asked.ExpiresAt.Sub(asked.CreatedAt)))
 			if err != nil {
 				return err
@@ -119,19 +120,20 @@ func (p *Program) decideCommand(verb string, approve bool) *cobra.Command {
 			return nil
 		}),
 	}
-	c.Flags().StringVar(&reason, "reason", "", "kept with the decision, and told to the caller when denied")
+	c.Flags().StringVar(&reason, "reason", "", "reason, stored with the decision; the caller sees it if the call is denied")
 	return c
 }
 
 func (p *Program) printDecision(r approval.Request, approved bool) {
 	if approved {
-		fmt.Fprintf(p.Stdout, "Approved %s: %s may run once with these arguments, until %s.\n", r.ID, r.Tool, r.ExpiresAt.Local().Format(time.DateTime))
+		fmt.Fprintf(p.Stdout, "Approved %s: %s may run once with these arguments, until %s.\n",
+			r.ID, r.Tool, r.ExpiresAt.Local().Format(time.DateTime))
 		return
 	}
 	fmt.Fprintf(p.Stdout, "Denied %s: %s was not run.\n", r.ID, r.Tool)
 }
 
-// operator is the person at the command line, as records name them.
+// operator returns the name of the person at the command line for records.
 func operator() string {
 	if u, err := user.Current(); err == nil {
 		return "cli:" + u.Username

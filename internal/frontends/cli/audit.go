@@ -35,9 +35,9 @@ func (p *Program) auditList() *cobra.Command {
 			return p.show(records, func() { p.printRecords(records) })
 		}),
 	}
-	c.Flags().IntVar(&limit, "limit", 50, "how many calls at the most")
+	c.Flags().IntVar(&limit, "limit", 50, "list at most this many calls")
 	c.Flags().StringVar(&f.Tool, "tool", "", "only calls of this tool")
-	c.Flags().StringVar(&f.Outcome, "outcome", "", "only calls that ended so: ok, invalid, denied, ...")
+	c.Flags().StringVar(&f.Outcome, "outcome", "", "only calls with this outcome: ok, invalid, denied, ...")
 	return p.withJSON("print as JSON", c)
 }
 
@@ -49,16 +49,17 @@ func checkOutcome(outcome string) error {
 	if outcome == "" || slices.Contains(known, outcome) {
 		return nil
 	}
-	return fmt.Errorf("there is no outcome %q; there are %s", outcome, strings.Join(known, ", "))
+	return fmt.Errorf("unknown outcome %q; use one of %s", outcome, strings.Join(known, ", "))
 }
 
 func (p *Program) printRecords(records []jsontree.Value) {
-	t := table{none: "No calls are on record."}
-	t.add("TIME", "CALLER", "FACE", "TOOL", "OUTCOME", "TOOK", "ARGUMENTS")
+	t := table{empty: "No calls are on record."}
+	t.add("TIME", "CALLER", "FRONTEND", "TOOL", "OUTCOME", "TOOK", "ARGUMENTS")
 	for _, r := range records {
 		at, micros, args := r.Field("time"), r.Field("micros"), r.Field("arguments")
-		caller, face, tool, outcome := r.Field("principal"), r.Field("face"), r.Field("tool"), r.Field("outcome")
-		t.add(p.moment(at.Text), caller.Text, face.Text, tool.Text, outcome.Text, micros.Text+"µs", approval.Plain(string(args.Append(nil))))
+		caller, frontend, tool, outcome := r.Field("principal"), r.Field("face"), r.Field("tool"), r.Field("outcome")
+		t.add(p.moment(at.Text), caller.Text, frontend.Text, tool.Text, outcome.Text,
+			micros.Text+"µs", approval.Plain(string(args.Append(nil))))
 	}
 	t.write(p.Stdout)
 }
@@ -70,12 +71,12 @@ func (p *Program) auditVerify() *cobra.Command {
 		RunE: p.with(func(c *cobra.Command, w Workspace, _ []string) error {
 			count, err := audit.Verify(c.Context(), w.Records())
 			if broken, ok := errors.AsType[*audit.BrokenError](err); ok {
-				return fmt.Errorf("the audit record is broken at %w (%d records before it hold)", broken, count)
+				return fmt.Errorf("the audit log is broken at %w (the %d records before it are intact)", broken, count)
 			}
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(p.Stdout, "%d records: the chain holds.\n", count)
+			fmt.Fprintf(p.Stdout, "%d records: the hash chain is intact.\n", count)
 			return nil
 		}),
 	}

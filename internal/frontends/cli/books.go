@@ -13,27 +13,27 @@ import (
 	"remit/internal/toolsets/books"
 )
 
-// booksCommand lists books, and holds the commands for whole ones.
+// booksCommand returns the command that lists books, with its subcommands.
 func (p *Program) booksCommand() *cobra.Command {
 	b := &bookCommands{p}
 	c := b.list("books")
-	runsByItself(c)
+	runsWithoutSubcommand(c)
 	c.PersistentFlags().BoolVar(&p.asJSON, "json", false, "print the result as JSON")
 	c.AddCommand(b.list("list"), b.importing(), b.export(), b.validate(), b.create(), b.log(), b.restore())
 	return c
 }
 
-// bookCommands are the commands that people have for books.
+// bookCommands implements the commands for books.
 type bookCommands struct{ *Program }
 
-// run makes a body run on the library of the workspace.
+// run returns a runFunc that runs body with the library of the workspace.
 func (b *bookCommands) run(body func(cmd *cobra.Command, l *books.Library, args []string) error) runFunc {
 	return b.with(func(cmd *cobra.Command, w Workspace, args []string) error {
-		return b.told(body(cmd, w.Library(), args))
+		return b.reported(body(cmd, w.Library(), args))
 	})
 }
 
-// change is run, for what a workspace that is only read does not let happen.
+// change is like run, for commands that write. It fails in a read-only workspace.
 func (b *bookCommands) change(body func(cmd *cobra.Command, l *books.Library, args []string) error) runFunc {
 	run := b.run(body)
 	return func(cmd *cobra.Command, args []string) error {
@@ -42,15 +42,16 @@ func (b *bookCommands) change(body func(cmd *cobra.Command, l *books.Library, ar
 		case err != nil:
 			return usageError{err}
 		case settings.ReadOnly:
-			return fmt.Errorf("%s writes, and books are only read here (--read-only)", cmd.CommandPath())
+			return fmt.Errorf("%s writes to the library, but the workspace is read-only; start it without --read-only", cmd.CommandPath())
 		}
 		return run(cmd, args)
 	}
 }
 
-// told says on stderr what the message of an error leaves out: what may have been
-// meant, and what the store said. Who types here may know the machine.
-func (b *bookCommands) told(err error) error {
+// reported prints an error with the details that its message leaves out: similar paths, and the
+// error of the store. Callers over the network do not see those, but the person at the command line
+// may.
+func (b *bookCommands) reported(err error) error {
 	var e *contract.Error
 	if errors.Is(err, context.Canceled) {
 		return errors.New("interrupted")
@@ -60,10 +61,10 @@ func (b *bookCommands) told(err error) error {
 	}
 	fmt.Fprintf(b.Stderr, "remit: %s\n", approval.Plain(e.Message))
 	if e.Cause != nil && (e.Kind == contract.Unavailable || e.Kind == contract.Internal) {
-		fmt.Fprintf(b.Stderr, "The store said: %s\n", approval.Plain(e.Cause.Error()))
+		fmt.Fprintf(b.Stderr, "Error of the store: %s\n", approval.Plain(e.Cause.Error()))
 	}
 	if near, ok := e.Details["suggested_paths"].([]string); ok && len(near) > 0 {
-		fmt.Fprintf(b.Stderr, "There is: %s\n", approval.Plain(strings.Join(near, ", ")))
+		fmt.Fprintf(b.Stderr, "Similar paths: %s\n", approval.Plain(strings.Join(near, ", ")))
 	}
 	return failure{ExitFailed}
 }
@@ -84,8 +85,8 @@ func (b *bookCommands) completeBook(cmd *cobra.Command, args []string, _ string)
 	return convert(all, func(b books.Overview) string { return b.ID + "\t" + approval.Plain(b.Title) }), cobra.ShellCompDirectiveNoFileComp
 }
 
-// several counts things in words: 1 link, 2 links.
-func several(n int, thing string) string {
+// plural formats a count with its noun: 1 link, 2 links.
+func plural(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}

@@ -12,7 +12,7 @@ import (
 	"remit/internal/frontends/cli"
 )
 
-// has writes a file of the person's, beneath their folder.
+// has writes a file in the user's folder.
 func (p *person) has(name, text string) string {
 	p.t.Helper()
 	name = filepath.Join(p.root, name)
@@ -53,7 +53,7 @@ func TestBooksCannotSteerTheTerminal(t *testing.T) {
 	}
 }
 
-// An export is whole or not there.
+// TestExportLeavesNothingBehind checks that a failed export leaves no file.
 func TestExportLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t)
@@ -80,14 +80,14 @@ func TestImportKeepsTheTitle(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t)
 	p.has("c/a.md", "# A\n")
-	for _, tc := range []struct{ title, says string }{{"First  one", ""}, {"First one", ""}, {"Second", "Its title stays \"First one\"; change it in registry.yaml.\n"}} {
+	for _, tc := range []struct{ title, says string }{{"First  one", ""}, {"First one", ""}, {"Second", "The book keeps its title \"First one\"; change it in registry.yaml.\n"}} {
 		if _, errOut := p.runs(cli.ExitOK, "books", "import", p.root+"/c", "--book", "c01", "--title", tc.title); errOut != tc.says {
 			t.Errorf("with the title %q it says %q, want %q", tc.title, errOut, tc.says)
 		}
 	}
 }
 
-// The names in what --json prints stay.
+// TestBooksForScripts checks the keys of the output of --json, which scripts rely on.
 func TestBooksForScripts(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t)
@@ -117,7 +117,7 @@ func TestBooksForScripts(t *testing.T) {
 	}
 }
 
-// keysOf are the keys of an object, or of the first in a list, in order.
+// keysOf returns the sorted keys of an object, or of the first object in a list.
 func keysOf(t *testing.T, text string) string {
 	t.Helper()
 	var one map[string]any

@@ -11,36 +11,36 @@ import (
 )
 
 func (b *bookCommands) log() *cobra.Command {
-	var most int
-	c := &cobra.Command{Use: "log BOOK [PATH]", Args: between(1, 2), ValidArgsFunction: b.completeBook}
+	var limit int
+	c := &cobra.Command{Use: "log BOOK [PATH]", Args: argsBetween(1, 2), ValidArgsFunction: b.completeBook}
 	c.RunE = b.run(func(cmd *cobra.Command, l *books.Library, args []string) error {
-		if most < 0 {
-			return usageError{fmt.Errorf("--limit must be at least 0, not %d", most)}
+		if limit < 0 {
+			return usageError{fmt.Errorf("--limit must be at least 0, not %d", limit)}
 		}
-		path, ask := "", most
+		path, wanted := "", limit
 		if len(args) == 2 {
 			path = args[1]
 		}
-		if most > 0 {
-			ask++ // one more tells whether there is more
+		if limit > 0 {
+			wanted++ // one more shows whether the list is complete
 		}
-		changes, err := l.History(cmd.Context(), args[0], path, ask)
+		changes, err := l.History(cmd.Context(), args[0], path, wanted)
 		if err != nil {
 			return err
 		}
-		more := most > 0 && len(changes) > most
+		more := limit > 0 && len(changes) > limit
 		if more {
-			changes = changes[:most]
-			fmt.Fprintf(b.Stderr, "Only the newest %d are shown; --limit 0 shows all.\n", most)
+			changes = changes[:limit]
+			fmt.Fprintf(b.Stderr, "Only the newest %d are shown; --limit 0 shows all.\n", limit)
 		}
 		return b.show(append([]books.Change{}, changes...), func() { b.printChanges(changes) })
 	})
-	c.Flags().IntVar(&most, "limit", 100, "how many changes at the most; 0 for all")
+	c.Flags().IntVar(&limit, "limit", 100, "list at most this many changes; 0 lists all")
 	return c
 }
 
 func (b *bookCommands) printChanges(changes []books.Change) {
-	lines := table{gives: 3, none: "Nothing was changed through Remit yet."}
+	lines := table{shrink: 3, empty: "No changes are recorded."}
 	lines.add("WHEN", "WHO", "WHAT", "PATH", "BEFORE", "AFTER", "SIZE")
 	for _, c := range changes {
 		bytes := size(c.Size)
@@ -52,7 +52,7 @@ func (b *bookCommands) printChanges(changes []books.Change) {
 	lines.write(b.Stdout)
 }
 
-// moment is a time where the person is.
+// moment formats a time in the user's time zone.
 func (p *Program) moment(text string) string {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
@@ -61,7 +61,7 @@ func (p *Program) moment(text string) string {
 	return at.In(p.Now().Location()).Format(time.DateTime)
 }
 
-// shortHash is as much of a hash as tells it from others.
+// shortHash returns the first characters of a hash, enough to identify it.
 func shortHash(hash string) string {
 	if hash == "" {
 		return "-"
@@ -71,20 +71,20 @@ func shortHash(hash string) string {
 
 func (b *bookCommands) restore() *cobra.Command {
 	var version string
-	c := &cobra.Command{Use: "restore BOOK PATH", Args: exactly(2), ValidArgsFunction: b.completeBook}
+	c := &cobra.Command{Use: "restore BOOK PATH", Args: exactArgs(2), ValidArgsFunction: b.completeBook}
 	c.RunE = b.change(func(cmd *cobra.Command, l *books.Library, args []string) error {
 		done, err := l.Restore(cmd.Context(), args[0], args[1], version, loginName())
 		if err != nil {
 			return err
 		}
 		return b.show(done, func() {
-			was := "nothing was there"
+			was := "there was no file"
 			if done.Old != "" {
-				was = shortHash(done.Old) + " was there"
+				was = "it was " + shortHash(done.Old)
 			}
 			fmt.Fprintf(b.Stdout, "Restored %s to %s (%s; %s).\n", args[1], shortHash(done.New), size(done.Size), was)
 		})
 	})
-	c.Flags().StringVar(&version, "version", "", "which one; the one before the current if not given")
+	c.Flags().StringVar(&version, "version", "", "version to restore (default: the previous one)")
 	return c
 }

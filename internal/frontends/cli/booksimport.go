@@ -19,7 +19,7 @@ import (
 
 func (b *bookCommands) importing() *cobra.Command {
 	var o books.ImportOptions
-	c := &cobra.Command{Use: "import FOLDER|FILE.zip", Args: exactly(1)}
+	c := &cobra.Command{Use: "import FOLDER|FILE.zip", Args: exactArgs(1)}
 	body := func(cmd *cobra.Command, l *books.Library, args []string) error {
 		return b.importFrom(cmd, l, args[0], o)
 	}
@@ -29,11 +29,11 @@ func (b *bookCommands) importing() *cobra.Command {
 		}
 		return b.change(body)(cmd, args)
 	}
-	c.Flags().StringVar(&o.Book, "book", "", "the id of the book; made of the folder's name if not given")
-	c.Flags().StringVar(&o.Title, "title", "", "its title; that of book.yaml or the README if not given")
-	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "only show what would be done")
-	c.Flags().BoolVar(&o.KeepPlaces, "keep-places", false, "leave media beside the lessons")
-	c.Flags().BoolVar(&o.SkipBad, "skip-bad", false, "leave out files that cannot be imported")
+	c.Flags().StringVar(&o.Book, "book", "", "id of the book (default: made from the folder's name)")
+	c.Flags().StringVar(&o.Title, "title", "", "title of the book (default: from book.yaml or the README)")
+	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "show what would be imported, without writing anything")
+	c.Flags().BoolVar(&o.KeepPlaces, "keep-places", false, "keep media files next to the lessons")
+	c.Flags().BoolVar(&o.SkipBad, "skip-bad", false, "skip files that cannot be imported")
 	return c
 }
 
@@ -42,7 +42,7 @@ func (b *bookCommands) importFrom(cmd *cobra.Command, l *books.Library, place st
 	if err != nil {
 		return err
 	}
-	defer func() { _ = closer.Close() }() // it was only read
+	defer func() { _ = closer.Close() }() // nothing was written to it
 	if abs, err := filepath.Abs(place); err == nil {
 		place = abs
 	}
@@ -51,22 +51,23 @@ func (b *bookCommands) importFrom(cmd *cobra.Command, l *books.Library, place st
 		o.Name = strings.TrimSuffix(o.Name, ext)
 	}
 	bar := b.bar("Importing")
-	done, err := l.Import(cmd.Context(), from, o, bar.tellBytes)
+	done, err := l.Import(cmd.Context(), from, o, bar.updateBytes)
 	bar.end()
 	if err != nil {
 		if written := countFiles(done, "created") + countFiles(done, "updated"); written > 0 {
-			fmt.Fprintf(b.Stderr, "%d of %s are in the book. Run the same command again to go on.\n", written+countFiles(done, "unchanged"), several(len(done.Files), "file"))
+			fmt.Fprintf(b.Stderr, "%d of %s are in the book. Run the same command again to continue.\n",
+				written+countFiles(done, "unchanged"), plural(len(done.Files), "file"))
 		}
 		return err
 	}
-	return b.sayImported(done, o)
+	return b.reportImport(done, o)
 }
 
-// openSource opens what is to be imported.
+// openSource opens the folder or archive to import.
 func openSource(place string) (fs.FS, io.Closer, error) {
 	info, err := os.Stat(place)
 	if err != nil {
-		return nil, nil, fmt.Errorf("there is no folder and no archive %s", place)
+		return nil, nil, fmt.Errorf("there is no folder or archive %s", place)
 	}
 	if info.IsDir() {
 		root, err := os.OpenRoot(place)
@@ -75,7 +76,7 @@ func openSource(place string) (fs.FS, io.Closer, error) {
 		}
 		return root.FS(), root, nil
 	}
-	if !info.Mode().IsRegular() { // a pipe would be waited for
+	if !info.Mode().IsRegular() { // opening a pipe would block
 		return nil, nil, fmt.Errorf("%s is neither a folder nor a zip archive", place)
 	}
 	file, err := os.Open(place)
@@ -83,7 +84,7 @@ func openSource(place string) (fs.FS, io.Closer, error) {
 		return nil, nil, fmt.Errorf("open the archive: %w", err)
 	}
 	archive, err := zip.NewReader(file, info.Size())
-	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // whoever plans the import judges paths
+	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // the import checks paths itself
 		_ = file.Close()
 		return nil, nil, fmt.Errorf("%s is neither a folder nor a zip archive", place)
 	}
@@ -100,8 +101,8 @@ func countFiles(i books.Imported, outcome string) int {
 	return n
 }
 
-// sayImported tells what an import came to, and fails if nothing could be written.
-func (b *bookCommands) sayImported(done books.Imported, o books.ImportOptions) error {
+// reportImport prints the result of an import. It fails if bad files stopped the import.
+func (b *bookCommands) reportImport(done books.Imported, o books.ImportOptions) error {
 	stopped := len(done.Bad) > 0 && !o.SkipBad
 	for _, bad := range done.Bad {
 		fmt.Fprintf(b.Stderr, "remit: %s: %s\n", approval.Plain(bad.From), approval.Plain(bad.Why))
@@ -119,10 +120,10 @@ func (b *bookCommands) sayImported(done books.Imported, o books.ImportOptions) e
 		b.printImported(done)
 	}
 	if wanted := strings.Join(strings.Fields(o.Title), " "); wanted != "" && wanted != done.Title && !stopped && !o.DryRun {
-		fmt.Fprintf(b.Stderr, "Its title stays %q; change it in registry.yaml.\n", approval.Plain(done.Title))
+		fmt.Fprintf(b.Stderr, "The book keeps its title %q; change it in registry.yaml.\n", approval.Plain(done.Title))
 	}
 	if stopped {
-		fmt.Fprintln(b.Stderr, "Nothing is written. Mend these files, or leave them out with --skip-bad.")
+		fmt.Fprintln(b.Stderr, "Nothing was written. Fix these files, or skip them with --skip-bad.")
 		return failure{ExitFailed}
 	}
 	return nil
@@ -135,20 +136,21 @@ func (b *bookCommands) printImported(done books.Imported) {
 			counts = append(counts, fmt.Sprintf("%d %s", n, outcome))
 		}
 	}
-	fmt.Fprintf(b.Stdout, "Imported %s (%s) into %s, %q: %s.\n", several(len(done.Files), "file"), size(done.Bytes), done.Book, approval.Plain(done.Title), strings.Join(counts, ", "))
+	fmt.Fprintf(b.Stdout, "Imported %s (%s) into %s, %q: %s.\n",
+		plural(len(done.Files), "file"), size(done.Bytes), done.Book, approval.Plain(done.Title), strings.Join(counts, ", "))
 	if done.Links > 0 {
-		fmt.Fprintf(b.Stdout, "Changed %s to lead to the new places.\n", several(done.Links, "link"))
+		fmt.Fprintf(b.Stdout, "Updated %s to the new paths.\n", plural(done.Links, "link"))
 	}
 	b.printLeft(done)
-	fmt.Fprintf(b.Stdout, "Check it: remit books validate %s\n", done.Book)
+	fmt.Fprintf(b.Stdout, "Next, check it: remit books validate %s\n", done.Book)
 }
 
-// printLeft names what was left out, as far as it is worth a look.
+// printLeft lists the first files that were left out.
 func (b *bookCommands) printLeft(done books.Imported) {
-	const most = 10
+	const limit = 10
 	for i, left := range done.Left {
-		if i == most {
-			fmt.Fprintf(b.Stdout, "Left out: %d more\n", len(done.Left)-most)
+		if i == limit {
+			fmt.Fprintf(b.Stdout, "Left out: %d more\n", len(done.Left)-limit)
 			return
 		}
 		fmt.Fprintf(b.Stdout, "Left out: %s (%s)\n", approval.Plain(left.From), left.Why)
@@ -156,7 +158,7 @@ func (b *bookCommands) printLeft(done books.Imported) {
 }
 
 func (b *bookCommands) printPlan(done books.Imported) {
-	lines := table{gives: 1}
+	lines := table{shrink: 1}
 	lines.add("FROM", "TO", "SIZE", "LINKS CHANGED")
 	for _, f := range done.Files {
 		links := ""
@@ -167,5 +169,6 @@ func (b *bookCommands) printPlan(done books.Imported) {
 	}
 	lines.write(b.Stdout)
 	b.printLeft(done)
-	fmt.Fprintf(b.Stdout, "%s (%s) would go into %s, %q. Nothing is written.\n", several(len(done.Files), "file"), size(done.Bytes), done.Book, approval.Plain(done.Title))
+	fmt.Fprintf(b.Stdout, "%s (%s) would go into %s, %q. Nothing was written.\n",
+		plural(len(done.Files), "file"), size(done.Bytes), done.Book, approval.Plain(done.Title))
 }

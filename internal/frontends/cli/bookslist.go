@@ -10,7 +10,7 @@ import (
 	"remit/internal/toolsets/books"
 )
 
-// list makes the command that lists books. It has two names, like that of tasks.
+// list returns the command that lists books. It is used twice: for "books" and for "books list".
 func (b *bookCommands) list(use string) *cobra.Command {
 	return &cobra.Command{
 		Use:  use,
@@ -26,8 +26,8 @@ func (b *bookCommands) list(use string) *cobra.Command {
 }
 
 func (b *bookCommands) printBooks(all []books.Overview) {
-	const none = "There are no books. Bring one in: remit books import FOLDER, or begin one: remit books new BOOK"
-	lines := table{gives: 1, colour: b.colours(), none: none}
+	const empty = "There are no books. Import one: remit books import FOLDER, or create one: remit books new BOOK"
+	lines := table{shrink: 1, colour: b.colours(), empty: empty}
 	lines.add("BOOK", "TITLE", "STATUS", "STORE", "LESSONS", "CREATED")
 	for _, book := range all {
 		lessons := strconv.Itoa(book.Lessons)
@@ -42,7 +42,7 @@ func (b *bookCommands) printBooks(all []books.Overview) {
 	lines.write(b.Stdout)
 }
 
-// day is the date of a time as registries write it.
+// day returns the date of a timestamp from the registry.
 func day(text string) string {
 	if len(text) > len("2006-01-02") {
 		text = text[:len("2006-01-02")]
@@ -52,16 +52,17 @@ func day(text string) string {
 
 func (b *bookCommands) create() *cobra.Command {
 	var title string
-	c := &cobra.Command{Use: "new BOOK", Args: exactly(1)}
+	c := &cobra.Command{Use: "new BOOK", Args: exactArgs(1)}
 	c.RunE = b.change(func(cmd *cobra.Command, l *books.Library, args []string) error {
 		made, err := l.Create(cmd.Context(), books.NewBook{ID: args[0], Title: title, By: loginName()})
 		if err != nil {
 			return err
 		}
 		return b.show(made, func() {
-			fmt.Fprintf(b.Stdout, "Began %s, %q: book.yaml, a lesson and a summary in the library.\n", made.ID, approval.Plain(made.Title))
+			fmt.Fprintf(b.Stdout, "Created %s, %q: book.yaml, a lesson and a summary in the library.\n",
+				made.ID, approval.Plain(made.Title))
 		})
 	})
-	c.Flags().StringVar(&title, "title", "", "its title; made of the id if not given")
+	c.Flags().StringVar(&title, "title", "", "title of the book (default: made from the id)")
 	return c
 }

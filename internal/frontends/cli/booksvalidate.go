@@ -11,21 +11,21 @@ import (
 )
 
 func (b *bookCommands) validate() *cobra.Command {
-	c := &cobra.Command{Use: "validate BOOK", Args: exactly(1), ValidArgsFunction: b.completeBook}
+	c := &cobra.Command{Use: "validate BOOK", Args: exactArgs(1), ValidArgsFunction: b.completeBook}
 	c.RunE = b.run(func(cmd *cobra.Command, l *books.Library, args []string) error {
 		bar := b.bar("Checking")
-		findings, err := l.Validate(cmd.Context(), args[0], bar.tellBytes)
+		findings, err := l.Validate(cmd.Context(), args[0], bar.updateBytes)
 		bar.end()
 		if err != nil {
 			return err
 		}
-		return b.sayFindings(args[0], findings)
+		return b.reportValidation(args[0], findings)
 	})
 	return c
 }
 
-// sayFindings tells what was found, and fails if something of it is an error.
-func (b *bookCommands) sayFindings(book string, findings []books.Finding) error {
+// reportValidation prints the findings. It fails if one of them is an error.
+func (b *bookCommands) reportValidation(book string, findings []books.Finding) error {
 	errs := 0
 	for _, f := range findings {
 		if f.Level == "error" {
@@ -43,7 +43,7 @@ func (b *bookCommands) sayFindings(book string, findings []books.Finding) error 
 
 func (b *bookCommands) printFindings(book string, findings []books.Finding, errs int) {
 	if len(findings) == 0 {
-		fmt.Fprintf(b.Stdout, "%s is sound: nothing was found.\n", book)
+		fmt.Fprintf(b.Stdout, "%s has no errors or warnings.\n", book)
 		return
 	}
 	lines := table{colour: b.colours()}
@@ -60,5 +60,5 @@ func (b *bookCommands) printFindings(book string, findings []books.Finding, errs
 		lines.paint(0, map[string]paint{"error": red, "warning": yellow}[f.Level])
 	}
 	lines.write(b.Stdout)
-	fmt.Fprintf(b.Stdout, "%s, %s in %s.\n", several(errs, "error"), several(len(findings)-errs, "warning"), book)
+	fmt.Fprintf(b.Stdout, "%s, %s in %s.\n", plural(errs, "error"), plural(len(findings)-errs, "warning"), book)
 }

@@ -19,18 +19,18 @@ import (
 	"remit/internal/engine/telemetry"
 )
 
-// Local is the principal of calls from this machine's own command line and stdio.
+// Local is the principal of calls from the command line and over stdio.
 const Local = "local"
 
 func (p *Program) callCommand() *cobra.Command {
 	var document, key string
 	c := &cobra.Command{
 		Use:               "call TOOL [key=value ...]",
-		Args:              some("name a tool: remit call TOOL [key=value ...]; \"remit tools\" lists them"),
+		Args:              atLeastOneArg("a tool is missing: remit call TOOL [key=value ...]; \"remit tools\" lists the tools"),
 		ValidArgsFunction: p.completeTool,
 		RunE: p.with(func(cmd *cobra.Command, w Workspace, args []string) error {
 			if cmd.Flags().Changed("json") && strings.TrimSpace(document) == "" {
-				return usageError{errors.New("--json is empty; give a JSON object, or - for stdin")}
+				return usageError{errors.New("--json is empty; give a JSON object, or - to read it from stdin")}
 			}
 			if cmd.Flags().Changed("idempotency-key") {
 				if err := idempotency.CheckKey(key); err != nil {
@@ -40,8 +40,9 @@ func (p *Program) callCommand() *cobra.Command {
 			return p.call(cmd.Context(), w.Engine(), engine.Call{Tool: args[0], Key: key}, args[1:], document)
 		}),
 	}
-	c.Flags().StringVar(&document, "json", "", "all arguments as one JSON object, or - for stdin")
-	c.Flags().StringVar(&key, "idempotency-key", "", "a key of your own for this call: a repeat with the same one does nothing twice")
+	c.Flags().StringVar(&document, "json", "", "all arguments as one JSON object, or - to read it from stdin")
+	c.Flags().StringVar(&key, "idempotency-key", "", "unique key of your choice for this call; repeating the call with "+
+		"the same key runs it only once")
 	return c
 }
 
@@ -73,31 +74,31 @@ func (p *Program) call(ctx context.Context, e *engine.Engine, call engine.Call, 
 	}
 }
 
-// trace is the one that whoever started the program is in, by the variables of OpenTelemetry.
+// trace returns the trace context of the parent process, from the variables of OpenTelemetry.
 func (p *Program) trace() string {
 	parent, _ := p.Env("TRACEPARENT")
 	state, _ := p.Env("TRACESTATE")
 	return telemetry.Parent(parent, state)
 }
 
-// printNotes tells a person what does not belong into the answer.
+// printNotes prints remarks for people that are not part of the result.
 func (p *Program) printNotes(result *engine.Result) {
 	if result.Replayed {
-		fmt.Fprintln(p.Stderr, "(replayed: the key was used before, and nothing was done now)")
+		fmt.Fprintln(p.Stderr, "(replayed: the key was used before, so the tool did not run again)")
 	}
 	if note := result.Remarks.Field("note"); note.Text != "" {
 		fmt.Fprintf(p.Stderr, "(%s)\n", note.Text)
 	}
 	switch notes := result.Notes; {
 	case notes.Truncated && notes.Total >= 0:
-		fmt.Fprintf(p.Stderr, "(cut: showing %d of %d)\n", notes.Shown, notes.Total)
+		fmt.Fprintf(p.Stderr, "(truncated: showing %d of %d)\n", notes.Shown, notes.Total)
 	case notes.Truncated:
-		fmt.Fprintf(p.Stderr, "(cut: showing %d, and there are more)\n", notes.Shown)
+		fmt.Fprintf(p.Stderr, "(truncated: showing %d, and there are more)\n", notes.Shown)
 	}
 }
 
-// printBody prints JSON: for people on a terminal with line breaks, for scripts
-// to the byte as every other face sends it.
+// printBody prints JSON: indented on a terminal, and for scripts byte for byte what the other
+// front ends send.
 func (p *Program) printBody(body []byte) error {
 	if isTerminal(p.Stdout) {
 		var pretty bytes.Buffer
@@ -154,9 +155,9 @@ func (p *Program) parseDocument(document string) (jsontree.Value, error) {
 	return args, nil
 }
 
-// typed reads a value by the type in the contract. What cannot be read so stays
-// text, and the contract's own explanation says what is wrong; only what was
-// clearly meant as JSON is refused here, with the place of the fault.
+// typed parses a value by its type in the contract. A value that does not parse stays text, and the
+// check of the contract explains what is wrong. Only text that was clearly meant as JSON is
+// rejected here, because this error can say where the JSON is wrong.
 func typed(tool *engine.Tool, key, text string) (jsontree.Value, error) {
 	property := tool.Input.Field("properties")
 	schema := property.Field(key)
@@ -174,8 +175,7 @@ func typed(tool *engine.Tool, key, text string) (jsontree.Value, error) {
 	return v, nil
 }
 
-// completeTool completes tool names and then argument names, of the toolsets that
-// the settings choose.
+// completeTool completes tool names and then argument names, for the toolsets in the settings.
 func (p *Program) completeTool(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var words []string
 	for _, c := range p.chosenContracts(cmd) {

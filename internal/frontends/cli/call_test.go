@@ -49,8 +49,8 @@ type listOut struct {
 
 func (o listOut) Notes() engine.Notes { return o.notes }
 
-// TestBareList: the list goes to scripts as every other face gives it, and what is
-// missing of it is told to the person.
+// TestBareList checks that stdout has the same list as the other front ends, and stderr says how
+// much of it is missing.
 func TestBareList(t *testing.T) {
 	set := enginetest.Load(t, "name: demo\ntitle: Demo\ndescription: For tests.\nshape: plain\n", map[string]string{"list": listYAML})
 	list := func(_ context.Context, in listIn) (listOut, error) {
@@ -58,9 +58,9 @@ func TestBareList(t *testing.T) {
 	}
 	e := enginetest.New(t, set, map[string]engine.Handler{"list": engine.Handle(list)}, engine.Options{})
 	for total, want := range map[string]string{
-		"0": "", "7": "(cut: showing 2 of 7)\n", "-1": "(cut: showing 2, and there are more)\n",
+		"0": "", "7": "(truncated: showing 2 of 7)\n", "-1": "(truncated: showing 2, and there are more)\n",
 	} {
-		var printed, told bytes.Buffer
+		var printed, errOut bytes.Buffer
 		program := &cli.Program{
 			Version: "test",
 			Open: func(context.Context, cli.Settings, *slog.Logger) (cli.Workspace, error) {
@@ -69,15 +69,15 @@ func TestBareList(t *testing.T) {
 			Logger: func(io.Writer, slog.Level) *slog.Logger { return slog.New(slog.DiscardHandler) },
 			Now:    time.Now, Args: []string{"call", "list", "total=" + total, "--root", t.TempDir()},
 			Env:   func(string) (string, bool) { return "", false },
-			Stdin: strings.NewReader(""), Stdout: &printed, Stderr: &told,
+			Stdin: strings.NewReader(""), Stdout: &printed, Stderr: &errOut,
 		}
-		if code := program.Main(t.Context()); code != 0 || printed.String() != "[\"a\",\"b\"]\n" || told.String() != want {
-			t.Errorf("of %s: %d, %s%s", total, code, printed.String(), told.String())
+		if code := program.Main(t.Context()); code != 0 || printed.String() != "[\"a\",\"b\"]\n" || errOut.String() != want {
+			t.Errorf("of %s: %d, %s%s", total, code, printed.String(), errOut.String())
 		}
 	}
 }
 
-// toolsOnly is a workspace that can do nothing but call tools.
+// toolsOnly is a workspace that can only call tools.
 type toolsOnly struct {
 	cli.Workspace
 	engine *engine.Engine

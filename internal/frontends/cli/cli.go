@@ -1,4 +1,6 @@
-// Package cli is the command line: cobra commands over the engine.
+// Package cli implements the command line: it parses commands and settings, calls the engine and
+// prints results for people and scripts. It opens no store itself; package app passes in an opened
+// Workspace.
 package cli
 
 import (
@@ -28,47 +30,48 @@ import (
 // Exit codes of every command.
 const (
 	ExitOK      = 0
-	ExitFailed  = 1 // the tool or the command said no
+	ExitFailed  = 1 // the tool or the command failed
 	ExitUsage   = 2 // the command line is wrong
-	ExitPending = 3 // a person has yet to approve
+	ExitPending = 3 // the call waits for approval
 )
 
-// Workspace is an opened workspace, as far as commands need it.
+// Workspace is the part of an opened workspace that the commands use.
 type Workspace interface {
 	Engine() *engine.Engine
-	// Approvals opens the store of approvals, the first time it is asked for.
+	// Approvals returns the store of approvals. The first call opens it.
 	Approvals(ctx context.Context) (approval.Store, error)
-	// Records reads the audit records.
+	// Records returns a reader of the audit records.
 	Records() audit.Reader
-	// Calls finds calls in the audit records.
+	// Calls returns the index of the recorded calls.
 	Calls() *auditindex.Index
-	// Code gives the text of the project, which is read when it is first searched.
+	// Code returns the text of the project. The first search reads it.
 	Code() Code
-	// Knowledge gives what the project knows, whose index is opened when it is first used.
+	// Knowledge returns the index for the search by meaning. The first use opens it.
 	Knowledge() *knowledge.Index
-	// Identity gives the tokens of agents, and lets people in at the console.
+	// Identity returns the tokens of agents and the sign-in of people at the console.
 	Identity() Identity
-	// Library gives the books; their store is opened when it is first needed.
+	// Library returns the books. The first use opens their store.
 	Library() *books.Library
-	// Reach tries the database, if anything is kept there: an error is what only its
-	// operator can mend. Calls open it by themselves, but say less of what is wrong.
+	// Reach checks that the database can be used, if the workspace stores anything there. Calls
+	// open the database themselves, but this error tells the operator more about the cause.
 	Reach(ctx context.Context) error
-	// ServeStdio speaks MCP until in ends.
+	// ServeStdio serves MCP until in ends.
 	ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error
-	// Serve answers HTTP until ctx ends; ready is told the address.
+	// Serve serves HTTP until ctx is done. It calls ready with the address it listens on.
 	Serve(ctx context.Context, ready func(url string)) error
 	Close() error
 }
 
-// Program is what the commands stand on; package app fills it in.
+// Program holds what the commands need. Package app fills it in.
 type Program struct {
 	Version string
 	Open    func(ctx context.Context, s Settings, log *slog.Logger) (Workspace, error)
-	Catalog func(names ...string) ([]*contract.Set, error) // the hidden sets only if named
+	Catalog func(names ...string) ([]*contract.Set, error) // hidden sets are included only if named
 	Logger  func(w io.Writer, level slog.Level) *slog.Logger
-	// Evaluate measures how well questions find their answers. name is for messages; no set is those in the program.
-	Evaluate func(ctx context.Context, name string, set io.Reader, tell func(Progress)) ([]Evaluation, error)
-	Now      func() time.Time // in the time zone of the person who types
+	// Evaluate measures the quality of the search on a test set, or on the built-in ones if set is
+	// nil. name is for messages.
+	Evaluate func(ctx context.Context, name string, set io.Reader, report func(Progress)) ([]Evaluation, error)
+	Now      func() time.Time // in the user's time zone
 
 	Args   []string
 	Env    func(string) (string, bool)
@@ -76,20 +79,21 @@ type Program struct {
 	Stdout io.Writer
 	Stderr io.Writer
 
-	asJSON bool // the flag --json of the command that runs
+	asJSON bool // the flag --json of the running command
 }
 
-// usageError is a command line that cannot be carried out as it stands.
+// usageError reports a wrong command line or configuration.
 type usageError struct{ error }
 
 func (u usageError) Unwrap() error { return u.error }
 
-// failure ends a command with an exit code; what there is to say has been said.
+// failure ends a command with an exit code. The message has been printed already.
 type failure struct{ code int }
 
 func (f failure) Error() string { return fmt.Sprintf("exit %d", f.code) }
 
-// failedIf ends a command with a failure that the output tells of, unless it could not be written.
+// failedIf returns a failure if failed is true. err is the error of writing the output that
+// explains the failure, and takes precedence.
 func failedIf(failed bool, err error) error {
 	if err == nil && failed {
 		return failure{ExitFailed}
@@ -104,7 +108,7 @@ func (p *Program) Main(ctx context.Context) int {
 	root.SetIn(p.Stdin)
 	root.SetOut(p.Stdout)
 	root.SetErr(p.Stderr)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	var done failure
 	var usage usageError
 	switch {
@@ -112,10 +116,10 @@ func (p *Program) Main(ctx context.Context) int {
 		return ExitOK
 	case errors.As(err, &done):
 		return done.code
-	case errors.Is(err, syscall.EPIPE): // whoever read along, such as head, has seen enough
+	case errors.Is(err, syscall.EPIPE): // the reader of a pipe, such as head, has ended
 		return ExitFailed
 	case errors.As(err, &usage), isCobraUsage(err):
-		fmt.Fprintf(p.Stderr, "remit: %s\nRun \"remit --help\" for the commands, \"remit COMMAND --help\" for one of them.\n", message(err))
+		fmt.Fprintf(p.Stderr, "remit: %s\nRun \"%s --help\" for help.\n", message(err), cmd.CommandPath())
 		return ExitUsage
 	default:
 		fmt.Fprintf(p.Stderr, "remit: %s\n", message(err))
@@ -123,7 +127,7 @@ func (p *Program) Main(ctx context.Context) int {
 	}
 }
 
-// message leaves out the kind that contract.Error puts in front for logs.
+// message returns the text of an error without the kind that contract.Error adds for logs.
 func message(err error) string {
 	if e, ok := errors.AsType[*contract.Error](err); ok {
 		return e.Message
@@ -131,8 +135,7 @@ func message(err error) string {
 	return err.Error()
 }
 
-// isCobraUsage tells cobra's own complaints about the command line, which it
-// gives as plain text.
+// isCobraUsage reports whether err is one of cobra's own usage errors, which have no type.
 func isCobraUsage(err error) bool {
 	starts := []string{
 		"unknown command", "unknown flag", "unknown shorthand", "accepts ", "requires ", "flag needs", "invalid argument", "required flag",
@@ -147,9 +150,10 @@ func (p *Program) command() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	runsByItself(root)
+	runsWithoutSubcommand(root)
 	root.SetVersionTemplate("remit {{.Version}}\n")
 	root.SetFlagErrorFunc(p.flagError)
+	root.SetUsageFunc(usage)
 	root.SetHelpCommand(helpCommand())
 	addSettingFlags(root.PersistentFlags())
 	p.completeFlags(root)
@@ -163,12 +167,12 @@ func (p *Program) command() *cobra.Command {
 		group("config", p.configPrint()),
 		p.initCommand(), p.installCommand(), p.doctorCommand(), p.manCommand(), p.versionCommand(),
 	)
-	root.InitDefaultHelpCmd() // so that it is explained too
+	root.InitDefaultHelpCmd() // before explain, which adds its text
 	explain(root, helpSections())
 	return root
 }
 
-// completeFlags lets a shell complete the values that a setting may have.
+// completeFlags registers shell completion for the values of settings.
 func (p *Program) completeFlags(root *cobra.Command) {
 	values := map[string][]string{
 		"approve":     {"ask", "auto", "deny"},
@@ -176,7 +180,8 @@ func (p *Program) completeFlags(root *cobra.Command) {
 		"log-level":   {"debug", "info", "warn", "error"},
 	}
 	for name, words := range values {
-		_ = root.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // the flag was just added
+		fixed := cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
+		_ = root.RegisterFlagCompletionFunc(name, fixed) // the flag was just added
 	}
 	_ = root.RegisterFlagCompletionFunc("toolsets", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		sets, err := p.Catalog()
@@ -187,7 +192,7 @@ func (p *Program) completeFlags(root *cobra.Command) {
 	})
 }
 
-// flagError names the flag that was probably meant.
+// flagError suggests the flag that was probably meant.
 func (p *Program) flagError(cmd *cobra.Command, err error) error {
 	_, name, found := strings.Cut(err.Error(), "unknown flag: --")
 	if !found {
@@ -197,7 +202,7 @@ func (p *Program) flagError(cmd *cobra.Command, err error) error {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
 	near := contract.Nearest(name, known)
 	if name == "port" || name == "host" || name == "bind" || name == "listen" {
-		near = "addr" // what other servers call it
+		near = "addr" // other servers use these names
 	}
 	if near != "" {
 		return usageError{fmt.Errorf("unknown flag --%s; did you mean --%s?", name, near)}
@@ -205,9 +210,9 @@ func (p *Program) flagError(cmd *cobra.Command, err error) error {
 	return usageError{fmt.Errorf("unknown flag --%s", name)}
 }
 
-// runsByItself lets a command that has others beneath it run without one of them: what
-// follows it can only be the name of one, misspelt. A command that does nothing shows its help.
-func runsByItself(c *cobra.Command) {
+// runsWithoutSubcommand makes a command with subcommands run on its own. An argument can only be a
+// misspelt subcommand. A command without an action of its own shows its help.
+func runsWithoutSubcommand(c *cobra.Command) {
 	run := c.RunE
 	c.Args = cobra.ArbitraryArgs
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -229,19 +234,20 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	return usageError{err}
 }
 
-// noSuch says what was probably meant by a word that is none of those that are known.
-func noSuch(what, word string, known []string) error {
+// unknownValue returns an error for an unknown word. It suggests the word that was probably meant,
+// or lists the known ones.
+func unknownValue(what, word string, known []string) error {
 	if near := contract.Nearest(word, known); near != "" {
-		return usageError{fmt.Errorf("there is no %s %q; did you mean %q?", what, word, near)}
+		return usageError{fmt.Errorf("unknown %s %q; did you mean %q?", what, word, near)}
 	}
-	return usageError{fmt.Errorf("there is no %s %q; there are %s", what, word, strings.Join(known, ", "))}
+	return usageError{fmt.Errorf("unknown %s %q; use one of %s", what, word, strings.Join(known, ", "))}
 }
 
-// exactly asks for n arguments, and says which when there are others.
-func exactly(n int) cobra.PositionalArgs { return between(n, n) }
+// exactArgs requires n arguments. Its error shows how the command is used.
+func exactArgs(n int) cobra.PositionalArgs { return argsBetween(n, n) }
 
-// some asks for at least one argument, and says what is missing.
-func some(missing string) cobra.PositionalArgs {
+// atLeastOneArg requires at least one argument. missing is the message of its error.
+func atLeastOneArg(missing string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return usageError{errors.New(missing)}
@@ -250,26 +256,25 @@ func some(missing string) cobra.PositionalArgs {
 	}
 }
 
-func between(least, most int) cobra.PositionalArgs {
+func argsBetween(minArgs, maxArgs int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) < least || len(args) > most {
-			return usageError{fmt.Errorf("%d arguments were given; the command is: %s %s", len(args), cmd.Parent().CommandPath(), cmd.Use)}
+		if len(args) < minArgs || len(args) > maxArgs {
+			return usageError{fmt.Errorf("got %d arguments; usage: %s %s", len(args), cmd.Parent().CommandPath(), cmd.Use)}
 		}
 		return nil
 	}
 }
 
-// group makes a command that only holds others.
+// group returns a command that only has subcommands.
 func group(use string, commands ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{Use: use}
-	runsByItself(c)
+	runsWithoutSubcommand(c)
 	c.AddCommand(commands...)
 	return c
 }
 
-// open opens the workspace that the settings name. A command that calls tools of
-// its own names their toolsets, which are then served in place of those that the
-// settings choose.
+// open opens the workspace that the settings name. If toolsets are given, they replace those of the
+// settings: a command that calls certain tools must have them.
 func (p *Program) open(cmd *cobra.Command, toolsets ...string) (Workspace, error) {
 	settings, err := resolveSettings(cmd.Flags(), p.Env)
 	if err != nil {
@@ -279,26 +284,27 @@ func (p *Program) open(cmd *cobra.Command, toolsets ...string) (Workspace, error
 		settings.Toolsets = toolsets
 	}
 	if cmd.Name() != "serve" && cmd.Name() != "stdio" {
-		settings.Watch = false // to be told what changes takes a while to set up, and pays only for who stays
+		settings.Watch = false // setting up file notifications takes too long for a short command
 	}
 	if cmd.Name() == "serve" && settings.Origin("log_level") == FromDefault {
-		settings.LogLevel = slog.LevelInfo // nobody else sees what a server does
+		settings.LogLevel = slog.LevelInfo // the log is the only view of what a server does
 	}
 	log := p.Logger(p.Stderr, settings.LogLevel)
 	if loosened := settings.Loosened(); len(loosened) > 0 {
-		log.Warn("the configuration file loosens what Remit guards", "file", settings.Config, "settings", strings.Join(loosened, ", "))
+		log.Warn("the configuration file switches off protections", "file", settings.Config, "settings", strings.Join(loosened, ", "))
 	}
 	w, err := p.Open(cmd.Context(), settings, log)
 	if err != nil {
-		return nil, settings.placed(err)
+		return nil, settings.locate(err)
 	}
 	return w, nil
 }
 
-// runFunc carries a command out, as cobra calls it.
+// runFunc is the type of cobra.Command.RunE.
 type runFunc = func(cmd *cobra.Command, args []string) error
 
-// with runs a command's body on an opened workspace, and closes it. The toolsets are as for open.
+// with returns a runFunc that opens the workspace, runs body and closes the workspace. The toolsets
+// are those of open.
 func (p *Program) with(body func(cmd *cobra.Command, w Workspace, args []string) error, toolsets ...string) runFunc {
 	return func(cmd *cobra.Command, args []string) error {
 		w, err := p.open(cmd, toolsets...)
@@ -357,21 +363,23 @@ func (p *Program) serveCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: p.with(func(cmd *cobra.Command, w Workspace, _ []string) error {
 			return w.Serve(cmd.Context(), func(url string) {
-				fmt.Fprintf(p.Stderr, "Remit %s serves %s (MCP at %s/mcp). Ctrl-C ends it.\n%s", p.Version, url, url, p.welcome(w))
+				fmt.Fprintf(p.Stderr, "Remit %s serves %s (MCP at %s/mcp). Press Ctrl-C to stop.\n%s", p.Version, url, url, p.signInLine(w))
 			})
 		}),
 	}
 }
 
-// welcomeFor is how long the link is good that serve prints: logs keep what is printed.
-const welcomeFor = time.Hour
+// signInLinkValidity limits how long the sign-in link that serve prints is valid, because logs keep
+// it.
+const signInLinkValidity = time.Hour
 
-// welcome is the line with the link that signs whoever reads it in at the console, once.
-func (p *Program) welcome(w Workspace) string {
+// signInLine returns the line with a single-use sign-in link for the console.
+func (p *Program) signInLine(w Workspace) string {
 	identities := w.Identity()
-	token, err := identities.SignIn().Link(identity.Person{Name: loginName(), Role: identity.Admin}, welcomeFor)
+	token, err := identities.SignIn().Link(identity.Person{Name: loginName(), Role: identity.Admin}, signInLinkValidity)
 	if err != nil {
-		return fmt.Sprintf("Console: nobody can sign in (%s)\n", message(err))
+		return fmt.Sprintf("Console: cannot create a sign-in link (%s)\n", message(err))
 	}
-	return fmt.Sprintf("Console: %s (good once, within an hour; \"remit token link\" gives another)\n", identities.ConsoleURL("/console/login?token="+token))
+	return fmt.Sprintf("Console: %s (valid once, for an hour; \"remit token link\" creates another)\n",
+		identities.ConsoleURL("/console/login?token="+token))
 }

@@ -21,39 +21,38 @@ import (
 	"remit/internal/contract"
 )
 
-// configFile is remit.yaml: a value for each setting, the operator's rules, and where
-// each of them stands.
+// configFile is a parsed remit.yaml: the settings, the operator's rules for tools, and the position
+// of each key.
 type configFile struct {
-	name     string
-	settings map[string]string
-	tools    map[string]contract.Tightening
-	places   map[string]*token.Position // by key: approve, tools.hello, tools.hello.rate
+	name      string
+	settings  map[string]string
+	tools     map[string]contract.Tightening
+	positions map[string]*token.Position // by key: approve, tools.hello, tools.hello.rate
 }
 
-// place says where a key stands, as FILE:LINE:COLUMN; the file alone for a key that is
-// not in it.
-func (f *configFile) place(key string) string {
-	if at, ok := f.places[key]; ok {
+// position returns the position of a key as FILE:LINE:COLUMN, or only the file if it lacks the key.
+func (f *configFile) position(key string) string {
+	if at, ok := f.positions[key]; ok {
 		return fmt.Sprintf("%s:%d:%d", f.name, at.Line, at.Column)
 	}
 	return f.name
 }
 
-// wrongValue says which setting has a wrong value, and where it was set.
+// wrongValue returns an error that says which setting is wrong and where it was set.
 func (f *configFile) wrongValue(key string, origin Origin, err error) error {
 	if origin == FromFile {
-		return fmt.Errorf("%s: %s: %w", f.place(key), clipped(key), err)
+		return fmt.Errorf("%s: %s: %w", f.position(key), shorten(key), err)
 	}
 	return fmt.Errorf("%s (from %s): %w", key, origin, err)
 }
 
-// placed tells of settings that turned out wrong when the tools were known, as of those
-// that always are. Other errors stay what they are.
-func (s *Settings) placed(err error) error {
+// locate adds the origin and position of a setting to each contract.SettingError in err: some
+// settings can only be checked once the tools are known. Other errors are returned unchanged.
+func (s *Settings) locate(err error) error {
 	if several, ok := err.(interface{ Unwrap() []error }); ok {
 		var each []error
 		for _, one := range several.Unwrap() {
-			each = append(each, s.placed(one))
+			each = append(each, s.locate(one))
 		}
 		return errors.Join(each...)
 	}
@@ -68,14 +67,14 @@ func (s *Settings) placed(err error) error {
 	return usageError{s.file.wrongValue(wrong.Key, origin, wrong.Err)}
 }
 
-// maxConfig and maxBrackets keep a hostile file from costing more than a look.
+// maxConfig and maxBrackets bound the cost of parsing a hostile file.
 const (
 	maxConfig   = 64 << 10
 	maxBrackets = 500
 )
 
-// readFile reads a configuration file: regular, no link unless it was asked for by
-// name, and of a sane size.
+// readFile reads a configuration file. It must be a regular file of limited size, and no symbolic
+// link unless asked is true: the operator named the file.
 func readFile(name string, asked bool) ([]byte, error) {
 	info, err := os.Lstat(name)
 	if err == nil && asked {
@@ -85,9 +84,9 @@ func readFile(name string, asked bool) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a regular file; name it with --config if it is meant", name)
+		return nil, fmt.Errorf("%s is not a regular file; name it with --config if you want to use it", name)
 	case info.Size() > maxConfig:
-		return nil, fmt.Errorf("%s is larger than %d bytes", name, maxConfig)
+		return nil, fmt.Errorf("%s is larger than the allowed %d bytes", name, maxConfig)
 	}
 	data, err := os.ReadFile(name)
 	if err == nil && brackets(data) > maxBrackets {
@@ -96,8 +95,8 @@ func readFile(name string, asked bool) ([]byte, error) {
 	return data, err
 }
 
-// brackets counts the words that open a level. One with its value behind it in the same
-// line is an ordinary entry.
+// brackets returns an upper bound of the nesting depth: it counts the tokens that open a level. A
+// key with its value on the same line opens none.
 func brackets(data []byte) int {
 	n := bytes.Count(data, []byte("[")) + bytes.Count(data, []byte("{"))
 	for row := range bytes.Lines(data) {
@@ -116,11 +115,11 @@ func brackets(data []byte) int {
 	return n
 }
 
-// readConfig reads remit.yaml. Unknown keys fail: a misspelt one would otherwise
-// be a setting that silently is not made. What is wrong is told with its place, and
-// never with the text of the file: it may not be ours.
+// readConfig reads remit.yaml. Unknown keys are errors: otherwise a misspelt setting would silently
+// have no effect. Errors give the position and never quote the text of the file, which may not be a
+// configuration file at all.
 func readConfig(name string, asked bool) (configFile, error) {
-	file := configFile{name: name, settings: map[string]string{}, places: map[string]*token.Position{}}
+	file := configFile{name: name, settings: map[string]string{}, positions: map[string]*token.Position{}}
 	data, err := readFile(name, asked)
 	if errors.Is(err, fs.ErrNotExist) && !asked {
 		return file, nil
@@ -132,12 +131,12 @@ func readConfig(name string, asked bool) (configFile, error) {
 }
 
 func (f *configFile) parse(data []byte) error {
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))             // as some editors begin a file
-	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")) // the parser counts some of these twice
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))             // some editors write a byte order mark
+	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")) // the parser counts some of these line ends twice
 	if err := f.isText(data); err != nil {
 		return err
 	}
-	tree, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey()) // each finds them, and says where
+	tree, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey()) // forEachKey reports duplicates with their positions
 	if err != nil {
 		return f.syntaxError(err, data)
 	}
@@ -146,26 +145,26 @@ func (f *configFile) parse(data []byte) error {
 	case 0:
 		return nil
 	case 1:
-		return f.each(docs[0].Body, "", f.readSetting)
+		return f.forEachKey(docs[0].Body, "", f.readSetting)
 	default:
-		return f.wrong(docs[1].Body.GetToken().Position, "a second document begins; keep all settings in one")
+		return f.wrong(docs[1].Body.GetToken().Position, "a second YAML document begins here; put all settings into one document")
 	}
 }
 
-// isText refuses what is no text, which few editors show.
+// isText rejects control characters and invalid UTF-8, which few editors show.
 func (f *configFile) isText(data []byte) error {
 	line := 0
 	for row := range bytes.Lines(data) {
 		line++
-		if at := bytes.IndexFunc(row, isForeign); at >= 0 {
-			place := token.Position{Line: line, Column: utf8.RuneCount(row[:at]) + 1}
-			return f.wrong(&place, "what stands here is no text; remove it, or save the file as UTF-8")
+		if at := bytes.IndexFunc(row, isNotText); at >= 0 {
+			position := token.Position{Line: line, Column: utf8.RuneCount(row[:at]) + 1}
+			return f.wrong(&position, "invalid character; remove it, or save the file as UTF-8")
 		}
 	}
 	return nil
 }
 
-func isForeign(c rune) bool {
+func isNotText(c rune) bool {
 	return c == utf8.RuneError || unicode.IsControl(c) && c != '\n' && c != '\r' && c != '\t'
 }
 
@@ -173,27 +172,27 @@ func (f *configFile) wrong(at *token.Position, format string, args ...any) error
 	return fmt.Errorf("%s:%d:%d: %s", f.name, at.Line, at.Column, fmt.Sprintf(format, args...))
 }
 
-// wrongAt is wrong for the value of a key; path is "" for the whole file.
+// wrongAt is like wrong, with the path of a key in front; path is "" for the whole file.
 func (f *configFile) wrongAt(path string, at *token.Position, format string, args ...any) error {
 	if path != "" {
-		format = strings.ReplaceAll(clipped(path), "%", "%%") + ": " + format
+		format = strings.ReplaceAll(shorten(path), "%", "%%") + ": " + format
 	}
 	return f.wrong(at, format, args...)
 }
 
-// clipped keeps what somebody else may have written from filling the screen, or
-// commanding it.
-func clipped(key string) string {
-	const most = 80
-	if words := []rune(key); len(words) > most {
-		key = string(words[:most]) + "..."
+// shorten shortens and escapes a key: it may come from a file that somebody else wrote, and must
+// not flood or control the terminal.
+func shorten(key string) string {
+	const maxLength = 80
+	if runes := []rune(key); len(runes) > maxLength {
+		key = string(runes[:maxLength]) + "..."
 	}
 	return strings.Trim(fmt.Sprintf("%q", key), `"`)
 }
 
-func quoted(key string) string { return `"` + clipped(key) + `"` }
+func quoted(key string) string { return `"` + shorten(key) + `"` }
 
-// syntaxError tells what YAML does not allow, and where.
+// syntaxError converts an error of the YAML parser. The result does not quote the file.
 func (f *configFile) syntaxError(err error, data []byte) error {
 	var broken yaml.Error
 	if !errors.As(err, &broken) || broken.GetToken() == nil {
@@ -202,52 +201,52 @@ func (f *configFile) syntaxError(err error, data []byte) error {
 	at, what := *broken.GetToken().Position, broken.GetMessage()
 	switch {
 	case strings.Contains(what, "tab character") || strings.Contains(what, "'\t'"):
-		what = "a tab stands where YAML takes spaces alone; indent with spaces"
+		what = "YAML does not allow a tab here; indent with spaces"
 		if lines := bytes.Split(data, []byte("\n")); at.Line <= len(lines) {
-			at.Column = bytes.IndexByte(lines[at.Line-1], '\t') + 1 // the parser may mean the word after it
+			at.Column = bytes.IndexByte(lines[at.Line-1], '\t') + 1 // the parser may report the word after it
 		}
-	case strings.Contains(what, `"`): // it quotes the file
-		what = "is not valid YAML; look at this line and the one before"
+	case strings.Contains(what, `"`): // the message quotes the file
+		what = "is not valid YAML; check this line and the one before"
 	default:
 		what = "is not valid YAML: " + what
 	}
 	return f.wrong(&at, "%s", what)
 }
 
-// entry is a key of a mapping, and its value.
+// entry is a key of a mapping with its value.
 type entry struct {
 	key   string
-	path  string // the keys that lead to it, with dots between
+	path  string // the keys from the top of the file, joined with dots
 	at    *token.Position
 	value ast.Node
 }
 
-// each reads the keys of a mapping, which may be left out. It notes the place of each, and
-// refuses one that is there twice.
-func (f *configFile) each(node ast.Node, path string, read func(entry) error) error {
+// forEachKey calls read for every key of a mapping, which may be empty. It stores the position of
+// each key and rejects duplicates.
+func (f *configFile) forEachKey(node ast.Node, path string, read func(entry) error) error {
 	if node == nil || node.Type() == ast.NullType {
 		return nil
 	}
 	mapping, ok := node.(*ast.MappingNode)
 	if !ok {
-		return f.wrongAt(path, node.GetToken().Position, "must be keys with values, such as \"approve: ask\", one a line")
+		return f.wrongAt(path, node.GetToken().Position, "must be keys with values, such as \"approve: ask\", one per line")
 	}
 	var list []entry
 	for _, pair := range mapping.Values {
 		at := pair.Key.GetToken().Position
 		word, ok := pair.Key.(ast.ScalarNode)
 		if !ok || pair.Key.IsMergeKey() {
-			return f.wrongAt(path, at, "a key must be a plain word; anchors, tags and merging are not taken")
+			return f.wrongAt(path, at, "a key must be a plain word; anchors, tags and merge keys are not supported")
 		}
 		e := entry{key: fmt.Sprint(word.GetValue()), at: at, value: pair.Value}
 		if path == "" {
-			e.key = strings.ReplaceAll(e.key, "-", "_") // as the flags are spelt
+			e.key = strings.ReplaceAll(e.key, "-", "_") // accept the spelling of the flags
 		}
 		e.path = strings.TrimPrefix(path+"."+e.key, ".")
-		if first, twice := f.places[e.path]; twice {
+		if first, twice := f.positions[e.path]; twice {
 			return f.wrong(at, "key %s is already set on line %d; remove one of them", quoted(e.path), first.Line)
 		}
-		f.places[e.path] = at
+		f.positions[e.path] = at
 		list = append(list, e)
 	}
 	for _, e := range list {
@@ -258,8 +257,8 @@ func (f *configFile) each(node ast.Node, path string, read func(entry) error) er
 	return nil
 }
 
-// readSetting reads a key of the file itself. Whether there are tools of the names that the
-// operator has rules for is not known here: whoever finds that there are not asks for their place.
+// readSetting reads a top-level key. The names of tools cannot be checked here, because the tools
+// are not loaded yet; locate adds the position when a name turns out to be unknown.
 func (f *configFile) readSetting(e entry) error {
 	known := slices.DeleteFunc(append(settingKeys(), "tools"), func(key string) bool { return key == "root" || key == "config" })
 	switch {
@@ -268,20 +267,21 @@ func (f *configFile) readSetting(e entry) error {
 	case !slices.Contains(known, e.key):
 		return f.unknownKey(e, known)
 	case e.key != "tools":
-		words, err := f.words(e)
-		f.settings[e.key] = strings.Join(words, ",") // as it would stand on a command line
+		values, err := f.values(e)
+		f.settings[e.key] = strings.Join(values, ",") // the form that a flag takes
 		return err
 	}
 	f.tools = map[string]contract.Tightening{}
-	return f.each(e.value, e.path, func(tool entry) error {
+	return f.forEachKey(e.value, e.path, func(tool entry) error {
 		var rule contract.Tightening
-		err := f.each(tool.value, tool.path, func(part entry) error { return f.readRule(&rule, part) })
+		err := f.forEachKey(tool.value, tool.path, func(part entry) error { return f.readRule(&rule, part) })
 		f.tools[tool.key] = rule
 		return err
 	})
 }
 
-// ruleKeys are what an operator may say about a tool, in the order of the fields.
+// ruleKeys returns the keys of a rule for a tool, in the order of the fields of
+// contract.Tightening.
 func ruleKeys() []string {
 	var keys []string
 	for field := range reflect.TypeFor[contract.Tightening]().Fields() {
@@ -290,7 +290,7 @@ func ruleKeys() []string {
 	return keys
 }
 
-// readRule reads what an operator says about a tool. What would change nothing is refused.
+// readRule reads one key of the operator's rule for a tool. It rejects values that change nothing.
 func (f *configFile) readRule(rule *contract.Tightening, e entry) error {
 	i := slices.Index(ruleKeys(), e.key)
 	if i < 0 {
@@ -307,25 +307,25 @@ func (f *configFile) readRule(rule *contract.Tightening, e entry) error {
 		}
 		return f.wrongAt(e.path, e.at, "must be a single value")
 	}
-	words, err := f.words(e)
+	values, err := f.values(e)
 	if err != nil {
 		return err
 	}
 	switch into := field.Addr().Interface().(type) {
 	case *bool:
-		if *into = words[0] == "true"; !*into && e.key == "approval" {
-			err = errors.New("false takes nothing away that the contract asks for: operators may only tighten; write true, or remove the key")
+		if *into = values[0] == "true"; !*into && e.key == "approval" {
+			err = errors.New("false has no effect, because rules can only make contracts stricter; write true, or remove the key")
 		}
 	case encoding.TextUnmarshaler:
-		if err = into.UnmarshalText([]byte(words[0])); err == nil && field.IsZero() {
-			err = fmt.Errorf("%q must be more than zero", words[0])
+		if err = into.UnmarshalText([]byte(values[0])); err == nil && field.IsZero() {
+			err = fmt.Errorf("%q must be greater than zero", values[0])
 		}
 	case *[]string:
-		*into = words
+		*into = values
 	case *string:
-		*into = words[0]
+		*into = values[0]
 	}
-	if err == nil && (len(words) == 0 || field.Kind() == reflect.String && strings.TrimSpace(words[0]) == "") {
+	if err == nil && (len(values) == 0 || field.Kind() == reflect.String && strings.TrimSpace(values[0]) == "") {
 		err = errors.New("is empty, which changes nothing; write a value, or remove the key")
 	}
 	if err != nil {
@@ -334,35 +334,35 @@ func (f *configFile) readRule(rule *contract.Tightening, e entry) error {
 	return nil
 }
 
-// unknownKey names the key that was probably meant.
+// unknownKey suggests the key that was probably meant, or lists the known ones.
 func (f *configFile) unknownKey(e entry, known []string) error {
-	meant := "known are " + strings.Join(known, ", ")
+	meant := "known keys are " + strings.Join(known, ", ")
 	if near := contract.Nearest(e.key, known); near != "" {
 		meant = fmt.Sprintf("did you mean %q?", near)
 	}
 	return f.wrong(e.at, "unknown key %s; %s", quoted(e.path), meant)
 }
 
-// words reads a value, or each of a list.
-func (f *configFile) words(e entry) ([]string, error) {
+// values returns a single value or the values of a list.
+func (f *configFile) values(e entry) ([]string, error) {
 	nodes := []ast.Node{e.value}
 	if list, ok := e.value.(*ast.SequenceNode); ok {
 		nodes = list.Values
 	}
-	words := make([]string, len(nodes))
+	values := make([]string, len(nodes))
 	for i, node := range nodes {
 		switch node := node.(type) {
 		case nil, *ast.NullNode:
 			return nil, f.wrongAt(e.path, e.at, "has no value; write one, or remove the key")
 		case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode:
-			return nil, f.wrongAt(e.path, e.at, "anchors and tags are not taken; write the value itself")
+			return nil, f.wrongAt(e.path, e.at, "anchors and tags are not supported; write the value itself")
 		case *ast.LiteralNode:
-			words[i] = node.Value.Value
+			values[i] = node.Value.Value
 		case ast.ScalarNode:
-			words[i] = fmt.Sprint(node.GetValue())
+			values[i] = fmt.Sprint(node.GetValue())
 		default:
 			return nil, f.wrongAt(e.path, e.at, "must be a single value")
 		}
 	}
-	return words, nil
+	return values, nil
 }

@@ -16,7 +16,7 @@ import (
 	"remit/internal/contract"
 )
 
-// parsed reads a file of this text.
+// parsed parses a configuration file with this text.
 func parsed(t testing.TB, text string) (configFile, error) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "remit.yaml")
@@ -34,17 +34,17 @@ type shortened struct{ string }
 
 func (s *shortened) Error() string { return s.string }
 
-// What is wrong with a file is told with its place, the key and what to do.
+// TestBrokenConfig checks that errors give the position, the key and the next step.
 func TestBrokenConfig(t *testing.T) {
 	for _, tc := range []struct{ name, text, want string }{
 		{"unknown key", "# mine\naprove: auto\n", `remit.yaml:2:1: unknown key "aprove"; did you mean "approve"?`},
-		{"unknown key, none near", "zzzzzzzzzz: 1\n", `remit.yaml:1:1: unknown key "zzzzzzzzzz"; known are data, `},
+		{"unknown key, none near", "zzzzzzzzzz: 1\n", `remit.yaml:1:1: unknown key "zzzzzzzzzz"; known keys are data, `},
 		{"unknown key with a dash", "rate-limit: off\n", `remit.yaml:1:1: unknown key "rate_limit"; did you mean "rate_limits"?`},
 		{"unknown key in quotes", "'aprove': auto\n", `remit.yaml:1:1: unknown key "aprove"; did you mean "approve"?`},
-		{"a key that is a number", "7: x\n", `remit.yaml:1:1: unknown key "7"; known are `},
-		{"a key of control characters", "\"a\\e[31m\": x\n", `remit.yaml:1:1: unknown key "a\x1b[31m"; known are `},
-		{"a long key", strings.Repeat("k", 200) + ": x\n", `remit.yaml:1:1: unknown key "` + strings.Repeat("k", 80) + `..."; known are `},
-		{"percent signs", "tools:\n  \"%s%d\":\n    x%q: 1\n", `remit.yaml:3:5: unknown key "tools.%s%d.x%q"; known are hide, `},
+		{"a key that is a number", "7: x\n", `remit.yaml:1:1: unknown key "7"; known keys are `},
+		{"a key of control characters", "\"a\\e[31m\": x\n", `remit.yaml:1:1: unknown key "a\x1b[31m"; known keys are `},
+		{"a long key", strings.Repeat("k", 200) + ": x\n", `remit.yaml:1:1: unknown key "` + strings.Repeat("k", 80) + `..."; known keys are `},
+		{"percent signs", "tools:\n  \"%s%d\":\n    x%q: 1\n", `remit.yaml:3:5: unknown key "tools.%s%d.x%q"; known keys are hide, `},
 		{"percent signs in a path", "tools: {\"%s%d\": 1}\n", `remit.yaml:1:17: tools.%s%d: must be keys with values`},
 		{"only by flag", "approve: ask\nroot: /\n", `remit.yaml:2:1: root cannot be set in the file itself; use --root`},
 		{"a key of a tool", "tools:\n  hello:\n    rte: 10/min\n", `remit.yaml:3:5: unknown key "tools.hello.rte"; did you mean "rate"?`},
@@ -52,9 +52,9 @@ func TestBrokenConfig(t *testing.T) {
 		{"a mapping for a value", "approve:\n  mode: ask\n", `remit.yaml:1:1: approve: must be a single value`},
 		{"no value", "approve:\nwatch: on\n", `remit.yaml:1:1: approve: has no value; write one, or remove the key`},
 		{"a list within a list", "toolsets:\n- tasks\n- [books]\n", `remit.yaml:1:1: toolsets: must be a single value`},
-		{"rules that are none", "approve: ask\ntools: none\n", `remit.yaml:2:8: tools: must be keys with values, such as "approve: ask", one a line`},
-		{"a rule that is none", "tools:\n  hello: hide\n", `remit.yaml:2:10: tools.hello: must be keys with values`},
-		{"approval false", "tools:\n  write_memory_entry: {approval: false}\n", `remit.yaml:2:24: tools.write_memory_entry.approval: false takes nothing away that the contract asks for: operators may only tighten; write true, or remove the key`},
+		{"rules of the wrong type", "approve: ask\ntools: none\n", `remit.yaml:2:8: tools: must be keys with values, such as "approve: ask", one per line`},
+		{"a rule of the wrong type", "tools:\n  hello: hide\n", `remit.yaml:2:10: tools.hello: must be keys with values`},
+		{"approval false", "tools:\n  write_memory_entry: {approval: false}\n", `remit.yaml:2:24: tools.write_memory_entry.approval: false has no effect, because rules can only make contracts stricter; write true, or remove the key`},
 		{"approval no", "tools:\n  hello: {approval: no}\n", `remit.yaml:2:11: tools.hello.approval: must be true or false`},
 		{"hide 1", "tools:\n  hello: {hide: 1}\n", `remit.yaml:2:11: tools.hello.hide: must be true or false`},
 		{"a rate", "tools:\n  hello: {rate: fast}\n", `remit.yaml:2:11: tools.hello.rate: "fast" is not a rate; write it like 100/min, 10/s or 1000/h`},
@@ -66,27 +66,27 @@ func TestBrokenConfig(t *testing.T) {
 		{"twice, in two spellings", "read_only: true\nread-only: false\n", `remit.yaml:2:1: key "read_only" is already set on line 1; remove one of them`},
 		{"a tool twice", "tools:\n  hello: {hide: true}\n  hello: {hide: false}\n", `remit.yaml:3:3: key "tools.hello" is already set on line 2; remove one of them`},
 		{"a rule twice", "tools:\n  hello: {hide: true, hide: false}\n", `remit.yaml:2:23: key "tools.hello.hide" is already set on line 2; remove one of them`},
-		{"a tab", "tools:\n\thello: {hide: true}\n", `remit.yaml:2:1: a tab stands where YAML takes spaces alone; indent with spaces`},
-		{"a tab at the start", "\tapprove: ask\n", `remit.yaml:1:1: a tab stands where YAML takes spaces alone; indent with spaces`},
+		{"a tab", "tools:\n\thello: {hide: true}\n", `remit.yaml:2:1: YAML does not allow a tab here; indent with spaces`},
+		{"a tab at the start", "\tapprove: ask\n", `remit.yaml:1:1: YAML does not allow a tab here; indent with spaces`},
 		{"an open list", "watch: on\ntoolsets: [tasks\n", `remit.yaml:2:11: is not valid YAML: sequence end token ']' not found`},
 		{"an open quote", "approve: 'ask\n", `remit.yaml:1:10: is not valid YAML: could not find end character of single-quoted text`},
 		{"a colon too many", "approve: ask: deny\n", `remit.yaml:1:10: is not valid YAML: mapping value is not allowed in this context`},
-		{"words", "hunter2\n", `remit.yaml:1:1: must be keys with values, such as "approve: ask", one a line`},
+		{"words", "hunter2\n", `remit.yaml:1:1: must be keys with values, such as "approve: ask", one per line`},
 		{"a list", "- hunter2\n", `remit.yaml:1:1: must be keys with values`},
-		{"a second document", "approve: ask\n---\nwatch: hunter2\n", `remit.yaml:3:6: a second document begins; keep all settings in one`},
-		{"an anchor", "approve: &a hunter2\nwatch: *a\n", `remit.yaml:1:1: approve: anchors and tags are not taken; write the value itself`},
-		{"a tag", "approve: !!str hunter2\n", `remit.yaml:1:1: approve: anchors and tags are not taken; write the value itself`},
-		{"merging", "<<: {approve: hunter2}\n", `remit.yaml:1:1: a key must be a plain word; anchors, tags and merging are not taken`},
-		{"what quotes the file", "approve: |hunter2\n  x\n", `remit.yaml:1:10: is not valid YAML; look at this line and the one before`},
-		{"not UTF-8", "approve: \xff\n", `remit.yaml:1:10: what stands here is no text; remove it, or save the file as UTF-8`},
-		{"UTF-16", "\xff\xfea\x00p\x00", `remit.yaml:1:1: what stands here is no text`},
-		{"a NUL", "watch: on\r\nappröve: ask\x00\n", `remit.yaml:2:13: what stands here is no text`},
+		{"a second document", "approve: ask\n---\nwatch: hunter2\n", `remit.yaml:3:6: a second YAML document begins here; put all settings into one document`},
+		{"an anchor", "approve: &a hunter2\nwatch: *a\n", `remit.yaml:1:1: approve: anchors and tags are not supported; write the value itself`},
+		{"a tag", "approve: !!str hunter2\n", `remit.yaml:1:1: approve: anchors and tags are not supported; write the value itself`},
+		{"merging", "<<: {approve: hunter2}\n", `remit.yaml:1:1: a key must be a plain word; anchors, tags and merge keys are not supported`},
+		{"what quotes the file", "approve: |hunter2\n  x\n", `remit.yaml:1:10: is not valid YAML; check this line and the one before`},
+		{"not UTF-8", "approve: \xff\n", `remit.yaml:1:10: invalid character; remove it, or save the file as UTF-8`},
+		{"UTF-16", "\xff\xfea\x00p\x00", `remit.yaml:1:1: invalid character`},
+		{"a NUL", "watch: on\r\nappröve: ask\x00\n", `remit.yaml:2:13: invalid character`},
 		{"lists of lists in a line", strings.Repeat("- ", 30_000), `read the configuration: remit.yaml is nested too deeply`},
 		{"keys and lists in turn", strings.Repeat("a:\n-\n", 10_000), `read the configuration: remit.yaml is nested too deeply`},
 		{"keys of keys in a line", strings.Repeat("?\t", 30_000), `read the configuration: remit.yaml is nested too deeply`},
-		{"too large", "# " + strings.Repeat("x", 64<<10), `read the configuration: remit.yaml is larger than 65536 bytes`},
-		{"a deadline of nothing", "tools:\n  hello: {deadline: 0s}\n", `remit.yaml:2:11: tools.hello.deadline: "0s" must be more than zero`},
-		{"a size of nothing", "tools:\n  hello: {request: 0B}\n", `remit.yaml:2:11: tools.hello.request: "0B" must be more than zero`},
+		{"too large", "# " + strings.Repeat("x", 64<<10), `read the configuration: remit.yaml is larger than the allowed 65536 bytes`},
+		{"a deadline of nothing", "tools:\n  hello: {deadline: 0s}\n", `remit.yaml:2:11: tools.hello.deadline: "0s" must be greater than zero`},
+		{"a size of nothing", "tools:\n  hello: {request: 0B}\n", `remit.yaml:2:11: tools.hello.request: "0B" must be greater than zero`},
 		{"no words", "tools:\n  hello: {title: ' '}\n", `remit.yaml:2:11: tools.hello.title: is empty, which changes nothing; write a value, or remove the key`},
 		{"no description", "tools:\n  hello: {description: ''}\n", `remit.yaml:2:11: tools.hello.description: is empty, which changes nothing`},
 		{"no pattern", "tools:\n  read_file: {deny: []}\n", `remit.yaml:2:15: tools.read_file.deny: is empty, which changes nothing`},
@@ -97,13 +97,13 @@ func TestBrokenConfig(t *testing.T) {
 				t.Fatalf("got  %v\nwant %s", err, tc.want)
 			}
 			if strings.Contains(err.Error(), "hunter2") || strings.ContainsAny(err.Error(), "\n\x1b") {
-				t.Errorf("it tells what the file says: %v", err)
+				t.Errorf("the error quotes the file: %v", err)
 			}
 		})
 	}
 }
 
-// What was read is what the file says, and its place is known.
+// TestConfigFile checks the values that were read and their positions.
 func TestConfigFile(t *testing.T) {
 	file, err := parsed(t, "\ufeff# mine\r\napprove: deny\r\nread-only: True\r\ntoolsets: [tasks, books]\r\ncode_memory: |\r\n  1GiB\r\n"+
 		"tools:\r\n  hello:\r\n    rate: 10/min\r\n    deny:\r\n    - a\r\n    - \"**/b\"\r\n  # not this: {hide: true}\r\n"+
@@ -130,8 +130,8 @@ func TestConfigFile(t *testing.T) {
 		"approve": ":2:1", "read_only": ":3:1", "tools": ":7:1", "tools.hello": ":8:3", "tools.hello.rate": ":9:5", "tools.add_task.title": ":14:26",
 		"watch": "", "tools.nobody": "",
 	} {
-		if got := file.place(key); got != file.name+want {
-			t.Errorf("place of %s: %s, want %s", key, got, file.name+want)
+		if got := file.position(key); got != file.name+want {
+			t.Errorf("position of %s: %s, want %s", key, got, file.name+want)
 		}
 	}
 	for _, nothing := range []string{"", "\n", "# nothing\n", "---\n", "tools:\n", "null\n", "{}"} {
@@ -141,17 +141,18 @@ func TestConfigFile(t *testing.T) {
 	}
 }
 
-// A file that came with the workspace leads nowhere, and says nothing of whom to trust.
-func TestConfigStaysBeneath(t *testing.T) {
+// TestConfigStaysWithin checks that a file in the workspace can neither send data outside the
+// workspace nor set whom to trust.
+func TestConfigStaysWithin(t *testing.T) {
 	file := configFile{name: "remit.yaml", settings: map[string]string{"data": "state", "books": "file://shelf"}}
-	if err := file.staysBeneath("/work"); err != nil {
+	if err := file.checkWithin("/work"); err != nil {
 		t.Error(err)
 	}
 	for _, key := range []string{"identity", "oidc_issuer", "oidc_audience", "oidc_user", "webhook", "tls_cert", "tls_key", "behind_proxy"} {
 		for _, value := range []string{"inside/it", "https://elsewhere.example", ""} {
 			file := configFile{name: "remit.yaml", settings: map[string]string{key: value}}
-			err := file.staysBeneath("/work")
-			want := "remit.yaml: " + key + " is for whoever starts Remit to set; use --" + strings.ReplaceAll(key, "_", "-") + " or REMIT_" + strings.ToUpper(key) + ", or name this file with --config"
+			err := file.checkWithin("/work")
+			want := "remit.yaml: " + key + " cannot be set by a file in the workspace; use --" + strings.ReplaceAll(key, "_", "-") + " or REMIT_" + strings.ToUpper(key) + ", or name this file with --config"
 			if err == nil || err.Error() != want {
 				t.Errorf("%s: %q: %v", key, value, err)
 			}
@@ -161,12 +162,12 @@ func TestConfigStaysBeneath(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := file.staysBeneath(filepath.Dir(file.name)); err == nil || !strings.HasPrefix(err.Error(), file.name+":2:1: data leads out of the workspace; set it with --data") {
+	if err := file.checkWithin(filepath.Dir(file.name)); err == nil || !strings.HasPrefix(err.Error(), file.name+":2:1: data points outside the workspace; set it with --data") {
 		t.Error(err)
 	}
 }
 
-// The keys of rules are those that a contract can be tightened by.
+// TestRuleKeys checks that rules have the keys of contract.Tightening.
 func TestRuleKeys(t *testing.T) {
 	var tags []string
 	for field := range reflect.TypeFor[contract.Tightening]().Fields() {
@@ -177,7 +178,8 @@ func TestRuleKeys(t *testing.T) {
 	}
 }
 
-// FuzzConfigFile: no file breaks the program, and what is wrong has a place and one line.
+// FuzzConfigFile checks that no file causes a panic, and that each error has a position and fits on
+// one line.
 func FuzzConfigFile(f *testing.F) {
 	for _, text := range []string{
 		"approve: deny\n", "tools:\n  hello: {rate: 10/min, deny: [a]}\n", "a: b\n---\nc: d\n...\n", "%YAML 1.2\n---\n? a\n: b\n", "<<: *a\n", "a: &x !t |\n  b\n",
@@ -201,19 +203,19 @@ func FuzzConfigFile(f *testing.F) {
 			return
 		}
 		for key := range file.settings {
-			if !slices.Contains(settingKeys(), key) || file.place(key) == name {
-				t.Errorf("%q: %s at %s", data, key, file.place(key))
+			if !slices.Contains(settingKeys(), key) || file.position(key) == name {
+				t.Errorf("%q: %s at %s", data, key, file.position(key))
 			}
 		}
 		for tool := range file.tools {
-			if file.place("tools."+tool) == name {
-				t.Errorf("%q: %s has no place", data, tool)
+			if file.position("tools."+tool) == name {
+				t.Errorf("%q: %s has no position", data, tool)
 			}
 		}
 	})
 }
 
-// A value that does not fit is told with its place too, and with the nearest that does.
+// TestWrongValues checks that errors about values give the position and the nearest valid value.
 func TestWrongValues(t *testing.T) {
 	for _, tc := range []struct{ text, want string }{
 		{"# mine\napprove: atuo\n", `remit.yaml:2:1: approve: "atuo" must be ask, auto or deny; did you mean "auto"?`},
@@ -225,7 +227,7 @@ func TestWrongValues(t *testing.T) {
 		{"toolsets: []\n", `remit.yaml:1:1: toolsets: name at least one toolset`},
 		{"addr: nowhere\n", `remit.yaml:1:1: addr: "nowhere" must be a host and a port, such as 127.0.0.1:8722`},
 		{"books: shelf\n", `remit.yaml:1:1: books: "shelf" must be file://FOLDER or s3://BUCKET/PREFIX`},
-		{"data: ../victim\n", `remit.yaml:1:1: data leads out of the workspace; set it with --data or REMIT_DATA instead`},
+		{"data: ../victim\n", `remit.yaml:1:1: data points outside the workspace; set it with --data or REMIT_DATA instead`},
 	} {
 		_, err := settled(t, tc.text)
 		if err == nil || err.Error() != tc.want {
@@ -234,7 +236,7 @@ func TestWrongValues(t *testing.T) {
 	}
 }
 
-// What only the tools can tell to be wrong has its place as well.
+// TestPlaced checks the positions in errors that are found only when the tools are known.
 func TestPlaced(t *testing.T) {
 	settings, err := settled(t, "toolsets: [taks]\ntools:\n  helo:\n    hide: true\n  hello:\n    rate: 9/s\n")
 	if err != nil {
@@ -252,7 +254,7 @@ func TestPlaced(t *testing.T) {
 		{errors.Join(wrong("tools.hello.rate"), wrong("tools.helo")), "FILE:6:5: tools.hello.rate: no\nFILE:3:3: tools.helo: no"},
 		{other, other.Error()},
 	} {
-		got := settings.placed(tc.err)
+		got := settings.locate(tc.err)
 		if words := strings.ReplaceAll(got.Error(), settings.Config, "FILE"); words != tc.want {
 			t.Errorf("got  %s\nwant %s", words, tc.want)
 		}
@@ -263,7 +265,7 @@ func TestPlaced(t *testing.T) {
 	}
 }
 
-// settled works out the settings of a workspace with this file.
+// settled resolves the settings of a workspace with this file.
 func settled(t *testing.T, text string) (Settings, error) {
 	t.Helper()
 	root := t.TempDir()

@@ -40,7 +40,7 @@ func (p *Program) lintTarget(args []string) ([]*contract.Set, error) {
 	}
 	sets, err := contract.LoadAll(os.DirFS(args[0]))
 	if err == nil && len(sets) == 0 {
-		err = fmt.Errorf("no _set.yaml beneath %s", args[0])
+		err = fmt.Errorf("no _set.yaml in %s or its subfolders", args[0])
 	}
 	return sets, err
 }
@@ -78,7 +78,7 @@ func (p *Program) scaffold(dir, name string) error {
 		return usageError{err}
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("make the folder: %w", err)
+		return fmt.Errorf("create the folder: %w", err)
 	}
 	file := filepath.Join(dir, name+".yaml")
 	if err := createFile(file, draft); err != nil {
@@ -88,7 +88,8 @@ func (p *Program) scaffold(dir, name string) error {
 	if err != nil {
 		return fmt.Errorf("name the set: %w", err)
 	}
-	if err := createFile(filepath.Join(dir, "_set.yaml"), contract.DraftSet(filepath.Base(set))); err != nil && !errors.Is(err, fs.ErrExist) {
+	err = createFile(filepath.Join(dir, "_set.yaml"), contract.DraftSet(filepath.Base(set)))
+	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("write the draft: %w", err)
 	}
 	fmt.Fprintf(p.Stdout, "Wrote %s. Now:\n"+
@@ -98,7 +99,7 @@ func (p *Program) scaffold(dir, name string) error {
 	return nil
 }
 
-// createFile writes a file that must not be there yet.
+// createFile writes a new file. It fails if the file exists.
 func createFile(name string, content []byte) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
@@ -149,7 +150,7 @@ func (p *Program) printReview(report []contract.ToolReview) {
 	}
 }
 
-// loadContracts reads a catalog, or a single contract as a set of its own.
+// loadContracts reads a catalog, or a single contract as a set of one.
 func loadContracts(file string) ([]*contract.Set, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -7,11 +7,10 @@ import (
 	"time"
 )
 
-// dayForms is how a person may name a day.
-const dayForms = "YYYY-MM-DD, today, tomorrow, a weekday (mon to sun: the next one) or days from today (+3d)"
+// dayForms describes the accepted forms of a day, for help and errors.
+const dayForms = "YYYY-MM-DD, today, tomorrow, the next weekday (mon to sun), or a number of days from today (+3d)"
 
-// parseDay reads a day as a person names it and writes it as the tools do. What
-// today is hangs on the time zone of now.
+// parseDay converts a day in one of dayForms to YYYY-MM-DD. The time zone of now determines today.
 func parseDay(text string, now time.Time) (string, error) {
 	word := strings.ToLower(strings.TrimSpace(text))
 	if day, err := time.Parse(time.DateOnly, word); err == nil {
@@ -24,7 +23,7 @@ func parseDay(text string, now time.Time) (string, error) {
 	return dayAfter(now, ahead), nil
 }
 
-// daysAhead is how far away a day is that is named from today.
+// daysAhead returns how many days after today a relative day is, such as tomorrow, fri or +3d.
 func daysAhead(word string, today time.Weekday) (int, bool) {
 	switch word {
 	case "today":
@@ -38,23 +37,22 @@ func daysAhead(word string, today time.Weekday) (int, bool) {
 			return ahead, true
 		}
 	}
-	const most = 36500 // a hundred years: further is a slip of the finger
+	const maxDays = 36500 // a hundred years; more is a typing error
 	digits, found := strings.CutPrefix(word, "+")
 	digits, days := strings.CutSuffix(digits, "d")
 	n, err := strconv.ParseUint(digits, 10, 16)
-	return int(n), found && days && err == nil && n <= most
+	return int(n), found && days && err == nil && n <= maxDays
 }
 
-// dayAfter is the calendar day so many days after that of now. Days are counted in
-// UTC, where each has 24 hours.
+// dayAfter returns the calendar day the given number of days after now. It counts in UTC, where
+// every day has 24 hours.
 func dayAfter(now time.Time, days int) string {
 	year, month, day := now.Date()
 	return time.Date(year, month, day+days, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)
 }
 
-// nearness says in a word what a person wants to know of a day: whether it is
-// past, or close. It is empty for all others.
-func nearness(day string, now time.Time) string {
+// dueLabel returns overdue, today or tomorrow for such a day, and "" for any other.
+func dueLabel(day string, now time.Time) string {
 	switch today := dayAfter(now, 0); {
 	case day < today:
 		return "overdue"

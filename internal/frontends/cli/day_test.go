@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// a Monday, late in the evening where the person is, and Tuesday already in UTC.
+// mondayNight is a late Monday evening in local time, and already Tuesday in UTC.
 var mondayNight = time.Date(2026, 11, 16, 23, 30, 0, 0, time.FixedZone("", -5*60*60))
 
 func TestParseDay(t *testing.T) {
@@ -31,13 +31,13 @@ func TestParseDay(t *testing.T) {
 	}
 	for _, text := range []string{"", "someday", "2026-02-30", "2026-1-5", "24.12.2026", "mo", "+d", "3d", "+3", "+-3d", "-3d", "+3w", "+36501d", "+99999999999999999999d"} {
 		got, err := parseDay(text, mondayNight)
-		if err == nil || !strings.Contains(err.Error(), "is not a day; use YYYY-MM-DD, today, tomorrow, a weekday") {
-			t.Errorf("%q is %q, %v; want the forms that there are", text, got, err)
+		if err == nil || !strings.Contains(err.Error(), "is not a day; use YYYY-MM-DD, today, tomorrow, the next weekday") {
+			t.Errorf("%q is %q, %v; want the accepted forms", text, got, err)
 		}
 	}
 }
 
-// A day of 23 hours is a day like any other.
+// TestDaysAreCountedOnTheCalendar checks a day of 23 hours.
 func TestDaysAreCountedOnTheCalendar(t *testing.T) {
 	t.Parallel()
 	berlin, err := time.LoadLocation("Europe/Berlin")
@@ -61,7 +61,7 @@ func TestNearness(t *testing.T) {
 		"2026-11-17": "tomorrow",
 		"2026-11-18": "",
 	} {
-		if got := nearness(day, mondayNight); got != want {
+		if got := dueLabel(day, mondayNight); got != want {
 			t.Errorf("%s is %q, want %q", day, got, want)
 		}
 	}

@@ -11,27 +11,27 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Status is how well something is.
+// Status is the result of a check.
 type Status string
 
-// How well something may be.
+// The results of a check.
 const (
 	Well   Status = "ok"
-	Warned Status = "warn" // it works, but somebody should know
+	Warned Status = "warn" // it works, but somebody should look at it
 	Failed Status = "fail"
 )
 
-// Check is one thing that doctor looked at.
+// Check is one check of doctor with its result.
 type Check struct {
 	Name   string `json:"check"`
 	Status Status `json:"status"`
 	Found  string `json:"found"`
-	Fix    string `json:"fix,omitempty"` // what to do, unless all is well
+	Fix    string `json:"fix,omitempty"` // what to do; "" if the status is ok
 }
 
-// Checker is a workspace that can look at itself.
+// Checker is a workspace that can check itself.
 type Checker interface {
-	// Checks looks at what is kept and served. It changes nothing that a call would not.
+	// Checks checks the stores and the toolsets. It changes nothing that a call would not change.
 	Checks(ctx context.Context) []Check
 }
 
@@ -41,7 +41,7 @@ func (p *Program) doctorCommand() *cobra.Command {
 		Use:  "doctor",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			checks := p.examine(cmd)
+			checks := p.runChecks(cmd)
 			count := map[Status]int{}
 			for _, c := range checks {
 				count[c.Status]++
@@ -49,54 +49,61 @@ func (p *Program) doctorCommand() *cobra.Command {
 			return failedIf(count[Failed] > 0 || strict && count[Warned] > 0, p.printChecks(checks, count[Failed], count[Warned]))
 		},
 	}
-	c.Flags().BoolVar(&strict, "strict", false, "a warning counts as a failure")
+	c.Flags().BoolVar(&strict, "strict", false, "exit with 1 for warnings too")
 	return p.withJSON("print as JSON", c)
 }
 
-// examine looks at everything. What keeps the rest from being looked at is a finding
-// like any other.
-func (p *Program) examine(cmd *cobra.Command) []Check {
+// runChecks runs all checks. A problem that prevents further checks is reported like any other.
+func (p *Program) runChecks(cmd *cobra.Command) []Check {
 	checks := []Check{
-		{Name: "version", Status: Well, Found: fmt.Sprintf("remit %s, %s, %s on %s", p.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)},
+		{
+			Name: "version", Status: Well,
+			Found: fmt.Sprintf("remit %s, %s, %s on %s", p.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH),
+		},
 		p.checkClock(),
 	}
 	settings, err := resolveSettings(cmd.Flags(), p.Env)
 	if err != nil {
-		checks = append(checks, Check{"configuration", Failed, message(err), "Set it right where it was set; \"remit init\" writes a file that explains every setting."})
+		checks = append(checks, Check{
+			"configuration", Failed,
+			message(err),
+			"Correct the setting; \"remit init\" writes a file that explains every setting.",
+		})
 		return append(checks, p.checkClients()...)
 	}
 	checks = append(checks, checkConfiguration(&settings), checkWorkspace(&settings))
 	checks = append(checks, checkData(&settings)...)
 	checks = append(checks, p.checkAddress(cmd.Context(), &settings))
-	checks = append(checks, p.examineOpened(cmd, settings)...)
+	checks = append(checks, p.checkOpened(cmd, settings)...)
 	return append(checks, p.checkClients()...)
 }
 
-// examineOpened opens the workspace and has it look at itself.
-func (p *Program) examineOpened(cmd *cobra.Command, settings Settings) (checks []Check) {
+// checkOpened opens the workspace and runs its own checks.
+func (p *Program) checkOpened(cmd *cobra.Command, settings Settings) (checks []Check) {
 	settings.Watch = false
 	opened, err := p.Open(cmd.Context(), settings, p.Logger(p.Stderr, slog.LevelError))
 	if err != nil {
-		return []Check{{"opening", Failed, message(settings.placed(err)), "Nothing can be served until this is mended."}}
+		return []Check{{"opening", Failed, message(settings.locate(err)), "Remit cannot serve this workspace until this is fixed."}}
 	}
 	if checker, ok := opened.(Checker); ok {
 		checks = checker.Checks(cmd.Context())
 	}
 	if err := opened.Close(); err != nil {
-		checks = append(checks, Check{"closing", Failed, message(err), "What was kept last may be lost; see that the disk is well."})
+		checks = append(checks, Check{"closing", Failed, message(err), "The latest data may be lost; check the disk."})
 	}
 	return checks
 }
 
-// checkConfiguration tells of a file that loosens what Remit guards.
+// checkConfiguration warns of a configuration file that switches off protections.
 func checkConfiguration(s *Settings) Check {
-	c := Check{Name: "configuration", Status: Well, Found: "no file; defaults, flags and variables"}
+	c := Check{Name: "configuration", Status: Well, Found: "no file; defaults, flags and environment variables apply"}
 	if isFile(s.Config) {
 		c.Found = s.Config + " is valid"
 	}
 	if loosened := s.Loosened(); len(loosened) > 0 {
-		c.Status, c.Found = Warned, fmt.Sprintf("%s has %s", s.Config, strings.Join(loosened, ", "))
-		c.Fix = "Anybody who can write that file decides what is guarded. Take it out, or set it by flag or variable if it is meant."
+		c.Status, c.Found = Warned, fmt.Sprintf("%s switches off protections: %s", s.Config, strings.Join(loosened, ", "))
+		c.Fix = "Anybody who can write that file can switch off protections. Remove the setting from it, or set it by " +
+			"flag or environment variable."
 	}
 	return c
 }
@@ -114,7 +121,7 @@ func (p *Program) printChecks(checks []Check, failed, warned int) error {
 	}
 	t.write(p.Stdout)
 	if failed+warned == 0 {
-		fmt.Fprintln(p.Stdout, "\nAll is well.")
+		fmt.Fprintln(p.Stdout, "\nNo problems found.")
 		return nil
 	}
 	fmt.Fprintf(p.Stdout, "\n%d failed, %d warned. What to do:\n", failed, warned)
@@ -126,10 +133,10 @@ func (p *Program) printChecks(checks []Check, failed, warned int) error {
 	return nil
 }
 
-// printFix tells all of a finding, in as many lines as it takes.
+// printFix prints a problem and its fix, wrapped to the width of the terminal.
 func (p *Program) printFix(c Check) {
-	room := widthOf(p.Stdout)
-	for i, line := range slices.Concat(wrapped(c.Name+": "+c.Found+".", room-2), wrapped(c.Fix, room-2)) {
+	maxWidth := widthOf(p.Stdout)
+	for i, line := range slices.Concat(wrapped(c.Name+": "+c.Found+".", maxWidth-2), wrapped(c.Fix, maxWidth-2)) {
 		lead := "  "
 		if i == 0 {
 			lead = "- "

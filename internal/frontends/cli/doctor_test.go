@@ -18,16 +18,16 @@ import (
 
 var errNotYes = errors.New("say yes")
 
-// patient is a workspace that looks at itself.
-type patient struct {
+// checkedWorkspace is a workspace with checks of its own.
+type checkedWorkspace struct {
 	Workspace
 	checks []Check
 }
 
-func (p patient) Checks(context.Context) []Check { return p.checks }
-func (patient) Close() error                     { return nil }
+func (p checkedWorkspace) Checks(context.Context) []Check { return p.checks }
+func (checkedWorkspace) Close() error                     { return nil }
 
-// findings runs doctor and gives what it found, by name.
+// findings runs doctor and returns its checks by name.
 func (p *person) findings(t *testing.T, args ...string) (map[string]Check, int) {
 	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
@@ -39,12 +39,12 @@ func (p *person) findings(t *testing.T, args ...string) (map[string]Check, int) 
 	}
 	free.Close()
 	got := p.types(t, append([]string{"doctor", "--json"}, args...)...)
-	var said struct{ Checks []Check }
-	if err := json.Unmarshal([]byte(got.out), &said); err != nil {
+	var report struct{ Checks []Check }
+	if err := json.Unmarshal([]byte(got.out), &report); err != nil {
 		t.Fatalf("%+v: %v", got, err)
 	}
 	found := map[string]Check{}
-	for _, c := range said.Checks {
+	for _, c := range report.Checks {
 		if c.Status != Well && c.Fix == "" {
 			t.Errorf("no fix: %+v", c)
 		}
@@ -54,7 +54,7 @@ func (p *person) findings(t *testing.T, args ...string) (map[string]Check, int) 
 }
 
 func (p *person) isWell() {
-	p.open = func(Settings) (Workspace, error) { return patient{}, nil }
+	p.open = func(Settings) (Workspace, error) { return checkedWorkspace{}, nil }
 }
 
 func TestDoctorWell(t *testing.T) {
@@ -72,12 +72,12 @@ func TestDoctorWell(t *testing.T) {
 	if left, err := os.ReadDir(p.root); err != nil || len(left) > 0 {
 		t.Errorf("doctor leaves things behind: %v, %v", left, err)
 	}
-	if got := p.types(t, "doctor"); got.code != ExitOK || !strings.Contains(got.out, "\nAll is well.\n") {
+	if got := p.types(t, "doctor"); got.code != ExitOK || !strings.Contains(got.out, "\nNo problems found.\n") {
 		t.Errorf("%+v", got)
 	}
 }
 
-// TestDoctorFinds: each fault is found, with its fix, and counts as it should.
+// TestDoctorFinds checks that doctor reports each problem with its fix and the right status.
 func TestDoctorFinds(t *testing.T) {
 	for _, tc := range []struct {
 		name, check, found string
@@ -89,25 +89,25 @@ func TestDoctorFinds(t *testing.T) {
 		}},
 		{"what the workspace finds", "books", "gone", Failed, func(_ *testing.T, p *person) {
 			p.open = func(Settings) (Workspace, error) {
-				return patient{checks: []Check{{"books", Failed, "gone", "bring them back"}}}, nil
+				return checkedWorkspace{checks: []Check{{"books", Failed, "gone", "bring them back"}}}, nil
 			}
 		}},
 		{"a broken file", "configuration", `unknown key "aprove"`, Failed, func(t *testing.T, p *person) {
 			put(t, p.root, "remit.yaml", "aprove: ask\n")
 		}},
-		{"a file that loosens", "configuration", "has approve: auto", Warned, func(t *testing.T, p *person) {
+		{"a file that loosens", "configuration", "switches off protections: approve: auto", Warned, func(t *testing.T, p *person) {
 			put(t, p.root, "remit.yaml", "approve: auto\n")
 		}},
-		{"a data folder that is a file", "data", "is no folder", Failed, func(t *testing.T, p *person) {
+		{"a data folder that is a file", "data", "is not a folder", Failed, func(t *testing.T, p *person) {
 			put(t, p.root, ".remit", "")
 		}},
-		{"a data folder that cannot be made", "data", "is not there and cannot be made: ", Failed, func(t *testing.T, p *person) {
+		{"a data folder that cannot be made", "data", "does not exist and cannot be created: ", Failed, func(t *testing.T, p *person) {
 			if err := os.Symlink("nowhere", filepath.Join(p.home, "gone")); err != nil {
 				t.Skip(err)
 			}
 			p.env["REMIT_DATA"] = filepath.Join(p.home, "gone", "deep", "data")
 		}},
-		{"a data folder that is a link", "data", "is a link", Failed, func(t *testing.T, p *person) {
+		{"a data folder that is a link", "data", "is a symbolic link", Failed, func(t *testing.T, p *person) {
 			if err := os.Symlink(t.TempDir(), filepath.Join(p.root, ".remit")); err != nil {
 				t.Skip(err)
 			}
@@ -121,26 +121,26 @@ func TestDoctorFinds(t *testing.T) {
 				t.Fatal(err)
 			}
 		}},
-		{"data that git takes along", "git", "git may take your data along", Warned, func(t *testing.T, p *person) {
+		{"data that git takes along", "git", "git may commit your data", Warned, func(t *testing.T, p *person) {
 			put(t, p.root, ".git/HEAD", "")
 			put(t, p.root, ".remit/.gitignore", "*.db\n")
 		}},
-		{"another server", "address", "does not answer as Remit does", Failed, func(t *testing.T, p *person) {
+		{"another server", "address", "the program that listens there is not Remit", Failed, func(t *testing.T, p *person) {
 			p.served(t, `{"status":"ok"}`)
 		}},
 		{"an older server", "address", "Remit 1.0.0 serves", Warned, func(t *testing.T, p *person) {
 			p.served(t, `{"status":"ok","version":"1.0.0","checks":{}}`)
 		}},
-		{"a server that fails", "address", "and is failing", Warned, func(t *testing.T, p *person) {
+		{"a server that fails", "address", "with status failing", Warned, func(t *testing.T, p *person) {
 			p.served(t, `{"status":"failing","version":"1.2.3","checks":{"database":"failed"}}`)
 		}},
-		{"a client that starts nothing", "client cursor", "/gone/remit, which is not there", Failed, func(t *testing.T, p *person) {
+		{"a client that starts nothing", "client cursor", "/gone/remit, which does not exist", Failed, func(t *testing.T, p *person) {
 			put(t, p.home, ".cursor/mcp.json", `{"mcpServers": {"remit": {"command": "/gone/remit"}}}`)
 		}},
-		{"a client that starts whatever", "client codex", "no whole path", Warned, func(t *testing.T, p *person) {
+		{"a client that starts whatever", "client codex", "not an absolute path", Warned, func(t *testing.T, p *person) {
 			put(t, p.home, ".codex/config.toml", "[mcp_servers.remit]\ncommand = 'remit'\n")
 		}},
-		{"a client that starts another version", "client gemini", `says it is "0.0.1"`, Warned, func(t *testing.T, p *person) {
+		{"a client that starts another version", "client gemini", `which is "0.0.1", not remit 1.2.3`, Warned, func(t *testing.T, p *person) {
 			if runtime.GOOS == "windows" {
 				t.Skip("it takes a shell")
 			}
@@ -172,7 +172,7 @@ func TestDoctorFinds(t *testing.T) {
 	}
 }
 
-// served has somebody listen where serve would.
+// served starts a server at the address of serve.
 func (p *person) served(t *testing.T, health string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -200,7 +200,7 @@ func TestWrapped(t *testing.T) {
 	}
 }
 
-// put writes a file that may be run.
+// put writes an executable file.
 func put(t *testing.T, folder, name, text string) string {
 	t.Helper()
 	path := filepath.Join(folder, filepath.FromSlash(name))

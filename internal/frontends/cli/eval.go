@@ -14,25 +14,26 @@ import (
 	"remit/internal/engine/approval"
 )
 
-// Evaluation is how well the questions of a set find their answers.
+// Evaluation is the search quality that was measured on one test set.
 type Evaluation struct {
 	Set       string `json:"set"`
 	Documents int    `json:"documents"`
 	Questions int    `json:"questions"`
-	// Unanswered questions are left out; answers that are Missing from the documents count as not found.
+	// Unanswered counts questions without an answer, which are skipped. Missing counts answers that
+	// are not among the documents; they count as not found.
 	Unanswered int           `json:"unanswered,omitempty"`
 	Missing    int           `json:"missing,omitempty"`
 	Scores     []MethodScore `json:"scores"`
 }
 
-// MethodScore is what one way to search reaches, from 0 to 1.
+// MethodScore is the quality of one search method, from 0 to 1.
 type MethodScore struct {
 	Method string  `json:"method"`
 	NDCG   float64 `json:"ndcg@10"`
 	Recall float64 `json:"recall@10"`
 }
 
-// evalCommand measures the search by meaning.
+// evalCommand returns the command that measures the quality of the search by meaning.
 func (p *Program) evalCommand() *cobra.Command {
 	var sets []string
 	c := &cobra.Command{
@@ -40,8 +41,8 @@ func (p *Program) evalCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.eval(cmd.Context(), sets) },
 	}
-	c.Flags().StringArrayVar(&sets, "set", nil, "a file of questions and documents; may be given again")
-	return p.withJSON("print JSON", c)
+	c.Flags().StringArrayVar(&sets, "set", nil, "file with documents and questions; can be repeated")
+	return p.withJSON("print as JSON", c)
 }
 
 func (p *Program) eval(ctx context.Context, files []string) error {
@@ -51,7 +52,9 @@ func (p *Program) eval(ctx context.Context, files []string) error {
 	}
 	for _, m := range measured {
 		if m.Unanswered+m.Missing > 0 {
-			fmt.Fprintf(p.Stderr, "remit: %s: %d questions have no answer and are left out; %d answers are no documents and count as not found\n", approval.Plain(m.Set), m.Unanswered, m.Missing)
+			fmt.Fprintf(p.Stderr, "remit: %s: skipped %d questions without an answer; %d answers are not among the "+
+				"documents and count as not found\n",
+				approval.Plain(m.Set), m.Unanswered, m.Missing)
 		}
 	}
 	return p.show(measured, func() {
@@ -59,7 +62,8 @@ func (p *Program) eval(ctx context.Context, files []string) error {
 		t.add("SET", "DOCUMENTS", "QUESTIONS", "METHOD", "NDCG@10", "RECALL@10")
 		for _, m := range measured {
 			for _, s := range m.Scores {
-				t.add(approval.Plain(m.Set), strconv.Itoa(m.Documents), strconv.Itoa(m.Questions), s.Method, fmt.Sprintf("%.3f", s.NDCG), fmt.Sprintf("%.3f", s.Recall))
+				t.add(approval.Plain(m.Set), strconv.Itoa(m.Documents), strconv.Itoa(m.Questions), s.Method,
+					fmt.Sprintf("%.3f", s.NDCG), fmt.Sprintf("%.3f", s.Recall))
 			}
 		}
 		t.write(p.Stdout)
@@ -70,11 +74,11 @@ func (p *Program) evaluateAll(ctx context.Context, files []string) ([]Evaluation
 	bar := p.bar("Measuring")
 	defer bar.end()
 	if len(files) == 0 {
-		return p.Evaluate(ctx, "", nil, bar.tell)
+		return p.Evaluate(ctx, "", nil, bar.update)
 	}
 	var all []Evaluation
 	for _, name := range files {
-		measured, err := p.evaluateFile(ctx, name, bar.tell)
+		measured, err := p.evaluateFile(ctx, name, bar.update)
 		if err != nil {
 			return nil, err
 		}
@@ -83,17 +87,17 @@ func (p *Program) evaluateAll(ctx context.Context, files []string) ([]Evaluation
 	return all, nil
 }
 
-func (p *Program) evaluateFile(ctx context.Context, name string, tell func(Progress)) ([]Evaluation, error) {
+func (p *Program) evaluateFile(ctx context.Context, name string, report func(Progress)) ([]Evaluation, error) {
 	if name == "-" {
-		return p.Evaluate(ctx, "stdin", p.Stdin, tell)
+		return p.Evaluate(ctx, "stdin", p.Stdin, report)
 	}
 	file, err := os.Open(name)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, usageError{fmt.Errorf("there is no file %s", name)}
+		return nil, usageError{fmt.Errorf("file %s does not exist", name)}
 	}
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	return p.Evaluate(ctx, filepath.Base(name), io.Reader(file), tell)
+	return p.Evaluate(ctx, filepath.Base(name), io.Reader(file), report)
 }

@@ -25,19 +25,20 @@ func (p *Program) exportCommand() *cobra.Command {
 				return err
 			}
 			if f != export.OpenAPI && cmd.Flags().Changed("url") {
-				return usageError{fmt.Errorf("--url goes with --format openapi alone, not with %s", f)}
+				return usageError{fmt.Errorf("--url can only be used with --format openapi, not with %s", f)}
 			}
 			service := export.Service{Version: p.Version}
 			if err := webAddress(&service.URL)(url); err != nil || service.URL == "" {
-				return usageError{errors.New("--url must be an address such as https://remit.example.com, with nothing but a path behind it")}
+				return usageError{errors.New("--url must be a URL such as https://remit.example.com, with no user, query or fragment")}
 			}
 			return p.export(w.Engine(), f, strict, service)
 		}),
 	}
-	c.Flags().StringVar(&format, "format", string(export.MCP), "one of "+strings.Join(formatNames(), ", "))
-	c.Flags().StringVar(&url, "url", "http://127.0.0.1:8722", "where the tools are served, for openapi")
-	c.Flags().BoolVar(&strict, "strict", false, "strict where nothing is lost by it (openai, responses, anthropic)")
-	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formatNames(), cobra.ShellCompDirectiveNoFileComp)) // the flag was just added
+	c.Flags().StringVar(&format, "format", string(export.MCP), "output format: "+strings.Join(formatNames(), ", "))
+	c.Flags().StringVar(&url, "url", "http://127.0.0.1:8722", "address of the server, for --format openapi")
+	c.Flags().BoolVar(&strict, "strict", false, "use strict schemas where possible (openai, responses, anthropic)")
+	fixed := cobra.FixedCompletions(formatNames(), cobra.ShellCompDirectiveNoFileComp)
+	_ = c.RegisterFlagCompletionFunc("format", fixed) // the flag was just added
 	return c
 }
 
@@ -45,14 +46,14 @@ func formatNames() []string {
 	return convert(slices.Concat(export.Formats(), export.Documents()), func(f export.Format) string { return string(f) })
 }
 
-// parseFormat refuses a format that there is not, or not strict.
+// parseFormat rejects unknown formats, and --strict for formats that do not support it.
 func parseFormat(name string, strict bool) (export.Format, error) {
 	f, known := export.Format(name), formatNames()
 	switch {
 	case !slices.Contains(known, name):
-		return "", noSuch("format", name, known)
+		return "", unknownValue("format", name, known)
 	case strict && !f.CanBeStrict():
-		return "", usageError{fmt.Errorf("%s has no strict form; leave out --strict", f)}
+		return "", usageError{fmt.Errorf("format %s has no strict mode; leave out --strict", f)}
 	}
 	return f, nil
 }
@@ -76,7 +77,7 @@ func (p *Program) export(e *engine.Engine, f export.Format, strict bool, service
 	return writeJSON(p.Stdout, list)
 }
 
-// reference prints the tools for people.
+// reference prints the Markdown reference of the tools.
 func (p *Program) reference(contracts []*contract.Contract) error {
 	known, err := p.Catalog(convert(contracts, func(c *contract.Contract) string { return c.Set })...)
 	if err != nil {

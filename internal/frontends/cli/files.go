@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// filesCommand lists files.
+// filesCommand returns the command that lists the files of the project.
 func (p *Program) filesCommand() *cobra.Command {
 	g := &grepCommands{Program: p}
 	c := &cobra.Command{
@@ -16,15 +16,15 @@ func (p *Program) filesCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return g.exit(g.files(cmd, args)) },
 	}
 	c.Flags().BoolVar(&p.asJSON, "json", false, "print a JSON array")
-	c.Flags().BoolVarP(&g.null, "null", "0", false, "end each name with a zero byte, as xargs -0 takes them")
+	c.Flags().BoolVarP(&g.null, "null", "0", false, "end each name with a zero byte, for xargs -0")
 	return c
 }
 
-// files lists and prints.
+// files prints the names of the files that match args.
 func (g *grepCommands) files(cmd *cobra.Command, args []string) error {
-	glob, err := globOf(args, nil)
+	glob, err := globFor(args, nil)
 	if err == nil && g.asJSON && g.null {
-		err = errors.New("give --json or --null")
+		err = errors.New("--json and --null cannot be combined; give one of them")
 	}
 	if err != nil {
 		return usageError{err}
@@ -32,7 +32,7 @@ func (g *grepCommands) files(cmd *cobra.Command, args []string) error {
 	out := newOutput(g.Stdout, isTerminal(g.Stdout), g.colours())
 	names, count, complete := []string{}, 0, false
 	err = g.onCode(cmd, func(ctx context.Context, code Code) (err error) {
-		over := g.notice("still listing; Ctrl-C ends it")
+		over := g.notice("still listing; press Ctrl-C to stop")
 		defer over()
 		complete, err = code.Files(ctx, glob, func(path string) bool {
 			over()
@@ -43,7 +43,7 @@ func (g *grepCommands) files(cmd *cobra.Command, args []string) error {
 			case g.null:
 				out.print(path, "\x00")
 			default:
-				out.print(quotedName(path), "\n")
+				out.print(quotePath(path), "\n")
 			}
 			return out.broken() == nil
 		})
@@ -56,7 +56,7 @@ func (g *grepCommands) files(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if !complete {
-		fmt.Fprintln(g.Stderr, "remit: not every folder could be read, so files may be missing")
+		fmt.Fprintln(g.Stderr, "remit: some folders could not be read, so files may be missing")
 	}
 	if count == 0 {
 		return failure{ExitFailed}

@@ -15,13 +15,13 @@ import (
 	"remit/internal/toolsets/codebase"
 )
 
-// Code is the text of the project, as codebase.Lines searches it.
+// Code searches the text of the project. codebase.Lines implements it.
 type Code interface {
 	Grep(ctx context.Context, q codebase.LineQuery, each func(codebase.Found) bool) (codebase.Summary, error)
 	Files(ctx context.Context, glob string, each func(path string) bool) (complete bool, err error)
 }
 
-// grepCommands are the commands that people have for the text of the project.
+// grepCommands implements the commands grep and files.
 type grepCommands struct {
 	*Program
 	ignoreCase, caseSensitive bool
@@ -30,11 +30,11 @@ type grepCommands struct {
 	column, numbers           bool
 	null                      bool
 	globs                     []string
-	chosen                    bool // some files are meant, not all
-	surrounding, most         int
+	chosen                    bool // a path or --glob was given
+	surrounding, limit        int
 }
 
-// grepCommand finds lines.
+// grepCommand returns the command that finds matching lines.
 func (p *Program) grepCommand() *cobra.Command {
 	g := &grepCommands{Program: p}
 	c := &cobra.Command{
@@ -42,22 +42,22 @@ func (p *Program) grepCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return g.exit(g.grep(cmd, args)) },
 	}
 	f := c.Flags()
-	f.BoolVarP(&g.ignoreCase, "ignore-case", "i", false, "upper and lower case are the same")
-	f.BoolVarP(&g.caseSensitive, "case-sensitive", "s", false, "they are not, which is the default; wins over -i")
-	f.BoolVarP(&g.fixed, "fixed-strings", "F", false, "the pattern is the text itself, no expression")
-	f.BoolVarP(&g.word, "word-regexp", "w", false, "only whole words")
-	f.StringArrayVarP(&g.globs, "glob", "g", nil, "only files with this name or path, such as '*.go'; may be given again")
-	f.IntVarP(&g.surrounding, "context", "C", 0, "show so many lines before and after each")
-	f.BoolVarP(&g.filesOnly, "files-with-matches", "l", false, "only the names of files")
-	f.BoolVarP(&g.count, "count", "c", false, "only how many lines each file has")
-	f.IntVarP(&g.most, "max", "m", 0, "show so many lines in all (files, with -l or -c); 0 is all")
-	f.BoolVar(&g.column, "column", false, "show where in the line the first match begins, in bytes")
-	f.BoolVarP(&g.numbers, "line-number", "n", false, "show the numbers of lines; they are always shown")
-	f.BoolVar(&p.asJSON, "json", false, "print a JSON object a line")
+	f.BoolVarP(&g.ignoreCase, "ignore-case", "i", false, "ignore the difference between upper and lower case")
+	f.BoolVarP(&g.caseSensitive, "case-sensitive", "s", false, "match case (default); overrides -i")
+	f.BoolVarP(&g.fixed, "fixed-strings", "F", false, "take the pattern as literal text, not as a regular expression")
+	f.BoolVarP(&g.word, "word-regexp", "w", false, "match only whole words")
+	f.StringArrayVarP(&g.globs, "glob", "g", nil, "search only files with this name or path, such as '*.go'; can be repeated")
+	f.IntVarP(&g.surrounding, "context", "C", 0, "show this many lines before and after each match")
+	f.BoolVarP(&g.filesOnly, "files-with-matches", "l", false, "print only the names of files with matches")
+	f.BoolVarP(&g.count, "count", "c", false, "print only the number of matching lines of each file")
+	f.IntVarP(&g.limit, "max", "m", 0, "print at most this many lines (files, with -l or -c); 0 prints all")
+	f.BoolVar(&g.column, "column", false, "print the column of the first match in each line, in bytes")
+	f.BoolVarP(&g.numbers, "line-number", "n", false, "print line numbers (always on; accepted for compatibility)")
+	f.BoolVar(&p.asJSON, "json", false, "print one JSON object per line")
 	return c
 }
 
-// grep searches and prints.
+// grep runs the search and prints the matches.
 func (g *grepCommands) grep(cmd *cobra.Command, args []string) error {
 	query, err := g.query(args)
 	if err != nil {
@@ -67,7 +67,7 @@ func (g *grepCommands) grep(cmd *cobra.Command, args []string) error {
 	words := g.wordFinder(query)
 	var summary codebase.Summary
 	err = g.onCode(cmd, func(ctx context.Context, code Code) error {
-		over := g.notice("still searching; Ctrl-C ends it")
+		over := g.notice("still searching; press Ctrl-C to stop")
 		defer over()
 		found, err := code.Grep(ctx, query, func(f codebase.Found) bool {
 			over()
@@ -86,29 +86,30 @@ func (g *grepCommands) grep(cmd *cobra.Command, args []string) error {
 	return g.verdict(summary)
 }
 
-// query makes a query of what was typed.
+// query converts the command line to a query.
 func (g *grepCommands) query(args []string) (codebase.LineQuery, error) {
 	switch {
 	case len(args) == 0:
-		return codebase.LineQuery{}, errors.New("a pattern is missing; the command is: remit grep PATTERN [PATH...]")
+		return codebase.LineQuery{}, errors.New("a pattern is missing; usage: remit grep PATTERN [PATH...]")
 	case g.filesOnly && g.count:
-		return codebase.LineQuery{}, errors.New("-l shows names alone, -c how many lines as well; give one of them")
-	case g.surrounding < 0 || g.most < 0:
-		return codebase.LineQuery{}, errors.New("--context and --max are not negative")
+		return codebase.LineQuery{}, errors.New("-l and -c cannot be combined; give one of them")
+	case g.surrounding < 0 || g.limit < 0:
+		return codebase.LineQuery{}, errors.New("--context and --max must not be negative")
 	}
-	glob, err := globOf(args[1:], g.globs)
+	glob, err := globFor(args[1:], g.globs)
 	if err != nil {
 		return codebase.LineQuery{}, err
 	}
 	g.chosen = glob != ""
-	q := codebase.LineQuery{Pattern: g.expression(args[0]), IgnoreCase: g.ignoreCase && !g.caseSensitive, Glob: glob, Limit: g.most}
+	q := codebase.LineQuery{Pattern: g.expression(args[0]), IgnoreCase: g.ignoreCase && !g.caseSensitive, Glob: glob, Limit: g.limit}
 	if q.Tally = g.filesOnly || g.count; !q.Tally {
 		q.Context = g.surrounding
 	}
 	return q, nil
 }
 
-// expression is the pattern as the search takes it. One that is wrong stays as it is, so that the search says where.
+// expression converts the pattern to a regular expression for the search. An invalid pattern is
+// returned unchanged, so that the search reports the position of the error.
 func (g *grepCommands) expression(pattern string) string {
 	if g.fixed {
 		pattern = regexp.QuoteMeta(pattern)
@@ -119,10 +120,11 @@ func (g *grepCommands) expression(pattern string) string {
 	return pattern
 }
 
-// What stands around a whole word: it need not begin or end with a letter itself, so \b would not do.
+// wordBegins and wordEnds enclose a whole word. \b would not work, because the word may begin or
+// end with a character that is not a letter.
 const wordBegins, wordEnds = `(?:^|\W)(?:`, `)(?:$|\W)`
 
-// printer is how what is found is shown.
+// printer returns the printer for the chosen output format.
 func (g *grepCommands) printer(q codebase.LineQuery) grepPrinter {
 	out := newOutput(g.Stdout, isTerminal(g.Stdout), g.colours())
 	switch {
@@ -134,20 +136,20 @@ func (g *grepCommands) printer(q codebase.LineQuery) grepPrinter {
 	return &linePrinter{output: out, columns: g.column, around: q.Context, marks: g.marker(q, out.colour)}
 }
 
-// verdict says on stderr what is missing, and gives the exit code.
+// verdict prints on stderr what the output lacks, and returns the error with the exit code.
 func (g *grepCommands) verdict(s codebase.Summary) error {
 	things, all := "lines", s.Matches
 	if g.filesOnly || g.count {
 		things, all = "files", s.Matched
 	}
 	if s.Files == 0 && s.Reason == "" && g.chosen {
-		fmt.Fprintln(g.Stderr, "remit: there is no text file of that path or name; \"remit files\" lists them")
+		fmt.Fprintln(g.Stderr, "remit: no text file matches that path or name; \"remit files\" lists all files")
 	}
-	if g.most > 0 && all > g.most && !g.asJSON {
-		fmt.Fprintf(g.Stderr, "Only the first %d of %d %s are shown.\n", g.most, all, things)
+	if g.limit > 0 && all > g.limit && !g.asJSON {
+		fmt.Fprintf(g.Stderr, "Only the first %d of %d %s are shown.\n", g.limit, all, things)
 	}
 	if s.Incomplete {
-		fmt.Fprintf(g.Stderr, "remit: not everything was searched: %s\n", approval.Plain(s.Reason))
+		fmt.Fprintf(g.Stderr, "remit: the search is incomplete: %s\n", approval.Plain(s.Reason))
 	}
 	switch {
 	case s.Matches > 0:
@@ -158,12 +160,12 @@ func (g *grepCommands) verdict(s codebase.Summary) error {
 	return failure{ExitFailed}
 }
 
-// onCode runs a body on the text of the workspace.
+// onCode opens the workspace and runs body with its text.
 func (g *grepCommands) onCode(cmd *cobra.Command, body func(context.Context, Code) error) error {
 	return g.with(func(cmd *cobra.Command, w Workspace, _ []string) error { return body(cmd.Context(), w.Code()) })(cmd, nil)
 }
 
-// exit makes of an error what ends the command: here 1 is not a failure.
+// exit converts an error to the exit codes of grep: 2 is a failure, 1 means that nothing was found.
 func (g *grepCommands) exit(err error) error {
 	var done failure
 	var usage usageError
@@ -171,7 +173,7 @@ func (g *grepCommands) exit(err error) error {
 	case err == nil, errors.As(err, &done), errors.As(err, &usage):
 		return err
 	case isBrokenPipe(err):
-		return nil // whoever read has seen enough
+		return nil // the reader has ended
 	case errors.Is(err, context.Canceled):
 		err = errors.New("interrupted")
 	}
@@ -179,22 +181,22 @@ func (g *grepCommands) exit(err error) error {
 	return failure{ExitUsage}
 }
 
-// noticeAfter is how long a person sees nothing before they are told that something happens.
+// noticeAfter is the delay before notice prints its message.
 const noticeAfter = 2 * time.Second
 
-// notice tells a person at a terminal after a while that there is still something going on, until it is taken back.
-func (p *Program) notice(what string) (takeBack func()) {
+// notice prints a message on a terminal after a delay, unless cancel is called before.
+func (p *Program) notice(what string) (cancel func()) {
 	if !isTerminal(p.Stderr) {
 		return func() {}
 	}
-	said := make(chan struct{})
+	printed := make(chan struct{})
 	timer := time.AfterFunc(noticeAfter, func() {
 		fmt.Fprintf(p.Stderr, "remit: %s\n", what)
-		close(said)
+		close(printed)
 	})
 	return sync.OnceFunc(func() {
 		if !timer.Stop() {
-			<-said
+			<-printed
 		}
 	})
 }

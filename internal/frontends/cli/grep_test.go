@@ -19,7 +19,7 @@ import (
 	"remit/internal/toolsets/codebase"
 )
 
-// fakeCode finds what it was given.
+// fakeCode returns fixed results.
 type fakeCode struct {
 	Workspace
 	found   []codebase.Found
@@ -61,7 +61,7 @@ func (f *fakeCode) Files(_ context.Context, glob string, each func(string) bool)
 	return !f.partial, f.err
 }
 
-// types runs a command line on it.
+// types runs a command line on the fake.
 func (f *fakeCode) types(t *testing.T, stdout io.Writer, args ...string) (errOut string, code int) {
 	t.Helper()
 	var complained bytes.Buffer
@@ -92,9 +92,9 @@ func (f *fakeCode) types(t *testing.T, stdout io.Writer, args ...string) (errOut
 
 func (f *fakeCode) says(t *testing.T, args ...string) (out, errOut string, code int) {
 	t.Helper()
-	var said bytes.Buffer
-	errOut, code = f.types(t, &said, args...)
-	return said.String(), errOut, code
+	var stdout bytes.Buffer
+	errOut, code = f.types(t, &stdout, args...)
+	return stdout.String(), errOut, code
 }
 
 func twoFiles() *fakeCode {
@@ -182,8 +182,9 @@ func TestGrepOnAScreen(t *testing.T) {
 	}
 }
 
-// Lines that are around two matches are shown once, also where a file comes in pieces.
-func TestGrepMergesWhatIsAround(t *testing.T) {
+// TestGrepMergesContext checks that context lines of two matches are printed once, even if a file
+// is reported in parts.
+func TestGrepMergesContext(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	p := &linePrinter{output: newOutput(&out, false, false), around: 2}
@@ -255,19 +256,19 @@ func TestGrepEnds(t *testing.T) {
 		{"nothing", &fakeCode{summary: nothing}, []string{"grep", "x"}, 1, ""},
 		{"an error", &fakeCode{err: errors.New("the disk is gone")}, []string{"grep", "x"}, 2, "remit: the disk is gone\n"},
 		{"interrupted", &fakeCode{err: context.Canceled}, []string{"grep", "x"}, 2, "remit: interrupted\n"},
-		{"too late, with nothing", &fakeCode{summary: codebase.Summary{Incomplete: true, Reason: "it took\x1b too long"}}, []string{"grep", "x"}, 2, "remit: not everything was searched: it took\\x1b too long\n"},
-		{"too late, with something", &fakeCode{summary: codebase.Summary{Matches: 1, Incomplete: true, Reason: "it took too long"}}, []string{"grep", "x"}, 0, "remit: not everything was searched: it took too long\n"},
+		{"too late, with nothing", &fakeCode{summary: codebase.Summary{Incomplete: true, Reason: "it took\x1b too long"}}, []string{"grep", "x"}, 2, "remit: the search is incomplete: it took\\x1b too long\n"},
+		{"too late, with something", &fakeCode{summary: codebase.Summary{Matches: 1, Incomplete: true, Reason: "it took too long"}}, []string{"grep", "x"}, 0, "remit: the search is incomplete: it took too long\n"},
 		{"more than asked for", &fakeCode{summary: codebase.Summary{Matches: 12, Matched: 3}}, []string{"grep", "x", "-m", "2"}, 0, "Only the first 2 of 12 lines are shown.\n"},
 		{"more files", &fakeCode{summary: codebase.Summary{Matches: 12, Matched: 3}}, []string{"grep", "x", "-l", "-m", "2"}, 0, "Only the first 2 of 3 files are shown.\n"},
 		{"a wrong pattern", &fakeCode{err: &codebase.PatternError{Column: 3, Why: "this ( is never closed"}}, []string{"grep", "\x1b字(b"}, 2, "remit: the pattern is wrong at column 3: this ( is never closed\n  \\x1b字(b\n        ^\n"},
 		{"a long wrong pattern", &fakeCode{err: &codebase.PatternError{Column: 3, Why: "no"}}, []string{"grep", strings.Repeat("(", 99)}, 2, "remit: the pattern is wrong at column 3: no\n"},
-		{"no pattern", &fakeCode{}, []string{"grep"}, 2, "usage: a pattern is missing; the command is: remit grep PATTERN [PATH...]\n"},
-		{"outside", &fakeCode{}, []string{"grep", "x", "../y"}, 2, "usage: ../y is not beneath the root; --root names another\n"},
-		{"leaving out", &fakeCode{}, []string{"grep", "x", "-g", "!*.go"}, 2, "usage: --glob !*.go: leaving files out is not possible; say which ones to look at\n"},
-		{"two ways", &fakeCode{}, []string{"grep", "x", "-lc"}, 2, "usage: -l shows names alone, -c how many lines as well; give one of them\n"},
-		{"less than nothing", &fakeCode{}, []string{"grep", "x", "-C-1"}, 2, "usage: --context and --max are not negative\n"},
+		{"no pattern", &fakeCode{}, []string{"grep"}, 2, "usage: a pattern is missing; usage: remit grep PATTERN [PATH...]\n"},
+		{"outside", &fakeCode{}, []string{"grep", "x", "../y"}, 2, "usage: ../y is outside the workspace; name another workspace with --root\n"},
+		{"leaving out", &fakeCode{}, []string{"grep", "x", "-g", "!*.go"}, 2, "usage: --glob !*.go: excluding files is not supported; name the files to search\n"},
+		{"two ways", &fakeCode{}, []string{"grep", "x", "-lc"}, 2, "usage: -l and -c cannot be combined; give one of them\n"},
+		{"less than nothing", &fakeCode{}, []string{"grep", "x", "-C-1"}, 2, "usage: --context and --max must not be negative\n"},
 		{"no files", &fakeCode{}, []string{"files"}, 1, ""},
-		{"some files", &fakeCode{paths: []string{"a"}, partial: true}, []string{"files"}, 0, "remit: not every folder could be read, so files may be missing\n"},
+		{"some files", &fakeCode{paths: []string{"a"}, partial: true}, []string{"files"}, 0, "remit: some folders could not be read, so files may be missing\n"},
 		{"files, an error", &fakeCode{err: errors.New("the disk is gone")}, []string{"files"}, 2, "remit: the disk is gone\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -280,7 +281,7 @@ func TestGrepEnds(t *testing.T) {
 	}
 }
 
-// closedPipe is a reader that has gone.
+// closedPipe is a pipe whose reader has ended.
 type closedPipe struct{ writes int }
 
 func (c *closedPipe) Write([]byte) (int, error) {
@@ -323,7 +324,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestGrepWords: a word is marked, and its column told, without what stands around it.
+// TestGrepWords checks that highlighting and columns of whole words exclude the characters around
+// them.
 func TestGrepWords(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

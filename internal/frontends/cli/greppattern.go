@@ -11,17 +11,19 @@ import (
 	"remit/internal/toolsets/codebase"
 )
 
-// explained shows a person where their pattern is wrong; other errors stay as they are.
+// explained prints where the pattern is wrong. It returns other errors unchanged.
 func (g *grepCommands) explained(err error, pattern string) error {
 	var wrong *codebase.PatternError
 	if !errors.As(err, &wrong) {
 		return err
 	}
-	fmt.Fprintf(g.Stderr, "remit: %s\n%s", fmt.Sprintf("the pattern is wrong at column %d: %s", wrong.Column, approval.Plain(wrong.Why)), caret(pattern, wrong.Column))
+	fmt.Fprintf(g.Stderr, "remit: the pattern is wrong at column %d: %s\n%s",
+		wrong.Column, approval.Plain(wrong.Why), caret(pattern, wrong.Column))
 	return failure{ExitUsage}
 }
 
-// caret is the pattern with a sign under the character of a column; nothing, if that does not fit a screen.
+// caret returns the pattern with a caret under the character at column, or "" if the pattern is too
+// long for a line.
 func caret(pattern string, column int) string {
 	runes := []rune(pattern)
 	at := min(max(column-1, 0), len(runes))
@@ -32,11 +34,12 @@ func caret(pattern string, column int) string {
 	return fmt.Sprintf("  %s\n  %s^\n", text, strings.Repeat(" ", columns(before)))
 }
 
-// globOf is one glob for the files that are in any of the paths and have any of the names. It is empty if all are meant.
-func globOf(paths, names []string) (string, error) {
+// globFor returns one glob for the files that are in any of the paths and match any of the names,
+// or "" for all files.
+func globFor(paths, names []string) (string, error) {
 	var all []string
 	for _, p := range paths {
-		globs, err := globsOfPath(p)
+		globs, err := pathGlobs(p)
 		if err != nil {
 			return "", err
 		}
@@ -52,7 +55,7 @@ func globOf(paths, names []string) (string, error) {
 		return anyOf(all), nil
 	case len(paths) == 0:
 		for _, name := range names {
-			glob, err := globOfName(name)
+			glob, err := nameGlob(name)
 			if err != nil {
 				return "", err
 			}
@@ -60,18 +63,18 @@ func globOf(paths, names []string) (string, error) {
 		}
 		return anyOf(all), nil
 	}
-	return namesIn(paths, names)
+	return globForBoth(paths, names)
 }
 
-// namesIn is for paths and names: what is in a folder and has a name.
-func namesIn(paths, names []string) (string, error) {
+// globForBoth returns the glob for files in any of the paths that match any of the names.
+func globForBoth(paths, names []string) (string, error) {
 	var all []string
 	for _, p := range paths {
 		for _, name := range names {
 			if isGlob(p) || strings.Contains(name, "/") {
-				return "", fmt.Errorf("%s and --glob %s cannot both be meant; write one glob, such as 'src/**/*.go'", p, name)
+				return "", fmt.Errorf("%s and --glob %s cannot be combined; write one glob, such as 'src/**/*.go'", p, name)
 			}
-			glob, err := globOfName(name)
+			glob, err := nameGlob(name)
 			if err != nil {
 				return "", err
 			}
@@ -81,26 +84,27 @@ func namesIn(paths, names []string) (string, error) {
 	return anyOf(all), nil
 }
 
-// globsOfPath are the globs for what a person calls a path; none if it is the whole project.
-func globsOfPath(given string) ([]string, error) {
+// pathGlobs returns the globs for a PATH argument, or nil for the whole project.
+func pathGlobs(given string) ([]string, error) {
 	clean := path.Clean(given)
 	switch {
 	case clean == ".":
 		return nil, nil
 	case path.IsAbs(clean) || clean == ".." || strings.HasPrefix(clean, "../"):
-		return nil, fmt.Errorf("%s is not beneath the root; --root names another", approval.Plain(given))
+		return nil, fmt.Errorf("%s is outside the workspace; name another workspace with --root", approval.Plain(given))
 	case isGlob(given):
-		glob, err := globOfName(strings.TrimPrefix(given, "./"))
+		glob, err := nameGlob(strings.TrimPrefix(given, "./"))
 		return []string{glob}, err
 	}
 	return []string{clean, clean + "/**"}, nil
 }
 
-// globOfName is the glob for what --glob is given: without a slash it is the name of files anywhere.
-func globOfName(name string) (string, error) {
+// nameGlob returns the glob for a value of --glob. A value without a slash matches file names in
+// any folder.
+func nameGlob(name string) (string, error) {
 	switch {
 	case strings.HasPrefix(name, "!"):
-		return "", fmt.Errorf("--glob %s: leaving files out is not possible; say which ones to look at", approval.Plain(name))
+		return "", fmt.Errorf("--glob %s: excluding files is not supported; name the files to search", approval.Plain(name))
 	case name == "":
 		return "", errors.New("--glob needs a name or a path, such as '*.go'")
 	case !strings.Contains(name, "/"):
@@ -111,7 +115,7 @@ func globOfName(name string) (string, error) {
 
 func isGlob(text string) bool { return strings.ContainsAny(text, `*?[{\`) }
 
-// anyOf joins globs to one.
+// anyOf joins globs into one.
 func anyOf(globs []string) string {
 	switch len(globs) {
 	case 0:
@@ -122,7 +126,8 @@ func anyOf(globs []string) string {
 	return "{" + strings.Join(globs, ",") + "}"
 }
 
-// marker finds the matches in a line, to show them; nil if nobody wants to see them.
+// marker returns a function that finds the matches in a line for highlighting, or nil if wanted is
+// false.
 func (g *grepCommands) marker(q codebase.LineQuery, wanted bool) func(line string) [][]int {
 	if !wanted {
 		return nil
@@ -132,12 +137,12 @@ func (g *grepCommands) marker(q codebase.LineQuery, wanted bool) func(line strin
 	}
 	re := g.compiled(q, q.Pattern)
 	if re == nil {
-		return nil // the search says so
+		return nil // the search reports the error
 	}
 	return func(line string) [][]int { return re.FindAllStringIndex(line, -1) }
 }
 
-// compiled is a pattern as Go takes it; nil if it is none.
+// compiled returns the compiled pattern, or nil if it is invalid.
 func (g *grepCommands) compiled(q codebase.LineQuery, pattern string) *regexp.Regexp {
 	if q.IgnoreCase {
 		pattern = "(?i)" + pattern
@@ -149,10 +154,10 @@ func (g *grepCommands) compiled(q codebase.LineQuery, pattern string) *regexp.Re
 	return re
 }
 
-// wordFinder finds whole words where the search finds them with what stands around them.
+// wordFinder locates the word itself in a match that includes the characters around it.
 type wordFinder struct{ re *regexp.Regexp }
 
-// wordFinder returns nil unless whole words are asked for.
+// wordFinder returns nil unless --word-regexp is given.
 func (g *grepCommands) wordFinder(q codebase.LineQuery) *wordFinder {
 	inner, isWord := strings.CutPrefix(q.Pattern, wordBegins)
 	if !g.word || !isWord {
@@ -165,7 +170,7 @@ func (g *grepCommands) wordFinder(q codebase.LineQuery) *wordFinder {
 	return &wordFinder{re}
 }
 
-// all returns where the words of a line are.
+// all returns the positions of the words in a line.
 func (w *wordFinder) all(line string) [][]int {
 	var found [][]int
 	for at := 0; at <= len(line); {
@@ -174,12 +179,12 @@ func (w *wordFinder) all(line string) [][]int {
 			break
 		}
 		found = append(found, []int{at + m[2], at + m[3]})
-		at += max(m[3], m[2]+1) // what ends a word may begin the next
+		at += max(m[3], m[2]+1) // the character that ends a word may precede the next one
 	}
 	return found
 }
 
-// place moves the columns of lines to the words themselves.
+// place corrects the columns of lines to the start of the words.
 func (w *wordFinder) place(lines []codebase.Line) {
 	if w == nil {
 		return

@@ -16,11 +16,11 @@ import (
 	"remit/internal/toolsets/codebase"
 )
 
-// A grepPrinter shows what is found while it is found.
+// grepPrinter prints matches while the search runs.
 type grepPrinter interface {
-	// file shows a file, and tells whether there is still somebody who reads.
+	// file prints the matches in a file. It returns false if the output can no longer be written.
 	file(f codebase.Found) bool
-	// end shows what is left to show when all is found.
+	// end prints what is left when the search is complete.
 	end(s codebase.Summary) error
 	Flush() error
 }
@@ -31,10 +31,10 @@ const (
 	boldRed paint = "1;31"
 )
 
-// output is where lines go.
+// output is a buffered writer that knows whether it writes to a terminal.
 type output struct {
 	*bufio.Writer
-	screen bool // a person looks at it
+	screen bool // it is a terminal
 	colour bool
 }
 
@@ -42,14 +42,14 @@ func newOutput(w io.Writer, screen, colour bool) *output {
 	return &output{Writer: bufio.NewWriterSize(w, 64<<10), screen: screen, colour: colour}
 }
 
-// print writes texts. An error stays, and is what broken tells.
+// print writes texts. The writer keeps the first error, and broken returns it.
 func (o *output) print(texts ...string) {
 	for _, text := range texts {
 		_, _ = o.WriteString(text)
 	}
 }
 
-// broken is the error of whatever was written before.
+// broken returns the error of an earlier write.
 func (o *output) broken() error {
 	if o.screen {
 		return o.Flush()
@@ -58,18 +58,19 @@ func (o *output) broken() error {
 	return err
 }
 
-// painted is a text in a colour, if there are any.
-func (o *output) painted(text string, p paint) string {
+// coloured returns text in a colour, if colours are on.
+func (o *output) coloured(text string, p paint) string {
 	if !o.colour {
 		return text
 	}
 	return "\x1b[" + string(p) + "m" + text + "\x1b[0m"
 }
 
-// name shows a path, in quotes if it would do something to a terminal or a line.
-func (o *output) name(path string) string { return o.painted(quotedName(path), magenta) }
+// name returns a path for printing, quoted if it contains control characters.
+func (o *output) name(path string) string { return o.coloured(quotePath(path), magenta) }
 
-// text shows what stands in a file. Scripts get it as it is; to a terminal it does nothing.
+// text returns text from a file for printing: unchanged for scripts, and without control characters
+// for a terminal.
 func (o *output) text(text string) string {
 	if !o.screen || !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsGraphic(r) && r != '\t' }) {
 		return text
@@ -81,31 +82,32 @@ func (o *output) text(text string) string {
 	return strings.Join(parts, "\t")
 }
 
-// quotedName is a path as it is, or in quotes if it has characters that do not show themselves.
-func quotedName(path string) string {
-	plain := utf8.ValidString(path) && !strings.HasPrefix(path, `"`) && !strings.ContainsFunc(path, func(r rune) bool { return !unicode.IsGraphic(r) })
-	if plain {
+// quotePath returns a path, quoted if it has invisible characters.
+func quotePath(path string) string {
+	hasHidden := strings.ContainsFunc(path, func(r rune) bool { return !unicode.IsGraphic(r) })
+	if utf8.ValidString(path) && !strings.HasPrefix(path, `"`) && !hasHidden {
 		return path
 	}
 	return strconv.Quote(path)
 }
 
-// isBrokenPipe tells whether nobody reads any more.
+// isBrokenPipe reports whether the reader of the output has ended.
 func isBrokenPipe(err error) bool {
 	return errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe)
 }
 
-// linePrinter shows lines: beneath the name of their file on a screen, elsewhere each with it.
+// linePrinter prints matching lines: grouped under the name of their file on a terminal, otherwise
+// with the name on each line.
 type linePrinter struct {
 	*output
-	columns bool                      // are shown
-	around  int                       // lines around each are shown
-	marks   func(line string) [][]int // finds what is painted; nil paints nothing
+	columns bool                      // print columns
+	around  int                       // number of context lines
+	marks   func(line string) [][]int // finds the matches to highlight; nil highlights nothing
 
 	path string
-	last int            // the line of the file that was shown last; 0 if none was
-	held *codebase.Line // the lines after it are not shown yet: the first of them may match
-	any  bool           // something was shown
+	last int            // number of the last printed line of the file; 0 for none
+	held *codebase.Line // its context lines after it are not printed yet: they may match too
+	any  bool           // something was printed
 }
 
 func (p *linePrinter) file(f codebase.Found) bool {
@@ -125,7 +127,7 @@ func (p *linePrinter) end(codebase.Summary) error {
 	return p.Flush()
 }
 
-// begin starts a file.
+// begin prints the heading of a file.
 func (p *linePrinter) begin(path string) {
 	switch {
 	case p.screen && p.any:
@@ -139,20 +141,20 @@ func (p *linePrinter) begin(path string) {
 	p.path, p.last, p.any = path, 0, true
 }
 
-// line shows a line that matches, and those before it that were not shown yet.
+// line prints a matching line and the context lines before it that were not printed yet.
 func (p *linePrinter) line(l *codebase.Line) {
 	first := max(l.Number-len(l.Before), p.last+1)
 	if p.around > 0 && p.last > 0 && first > p.last+1 {
 		p.print("--\n")
 	}
 	for n := first; n < l.Number; n++ {
-		p.beside(n, l.Before[len(l.Before)-(l.Number-n)])
+		p.contextLine(n, l.Before[len(l.Before)-(l.Number-n)])
 	}
 	p.start(l.Number, ":")
 	if p.columns {
 		p.print(strconv.Itoa(l.Column), ":")
 	}
-	p.print(p.marked(l.Text))
+	p.print(p.highlighted(l.Text))
 	if l.Cut && p.screen {
 		p.print(" […]")
 	}
@@ -160,36 +162,36 @@ func (p *linePrinter) line(l *codebase.Line) {
 	p.last, p.held = l.Number, l
 }
 
-// release shows the lines after the one that was shown last, up to the next that matches.
+// release prints the held context lines up to the next matching line.
 func (p *linePrinter) release(next int) {
 	if p.held == nil {
 		return
 	}
 	for i, text := range p.held.After {
 		if n := p.held.Number + 1 + i; n < next {
-			p.beside(n, text)
+			p.contextLine(n, text)
 			p.last = n
 		}
 	}
 	p.held = nil
 }
 
-// beside shows a line that is there for those around it.
-func (p *linePrinter) beside(number int, text string) {
+// contextLine prints a context line.
+func (p *linePrinter) contextLine(number int, text string) {
 	p.start(number, "-")
 	p.print(p.text(text), "\n")
 }
 
-// start shows what stands before a line.
+// start prints the prefix of a line: its path and number.
 func (p *linePrinter) start(number int, sign string) {
 	if !p.screen {
 		p.print(p.name(p.path), sign)
 	}
-	p.print(p.painted(strconv.Itoa(number), green), sign)
+	p.print(p.coloured(strconv.Itoa(number), green), sign)
 }
 
-// marked is a line with its matches painted.
-func (p *linePrinter) marked(line string) string {
+// highlighted returns a line with its matches highlighted.
+func (p *linePrinter) highlighted(line string) string {
 	if p.marks == nil {
 		return p.text(line)
 	}
@@ -197,18 +199,18 @@ func (p *linePrinter) marked(line string) string {
 	at := 0
 	for _, m := range p.marks(line) {
 		if m[1] > m[0] {
-			b.WriteString(p.text(line[at:m[0]]) + p.painted(p.text(line[m[0]:m[1]]), boldRed))
+			b.WriteString(p.text(line[at:m[0]]) + p.coloured(p.text(line[m[0]:m[1]]), boldRed))
 			at = m[1]
 		}
 	}
 	return b.String() + p.text(line[at:])
 }
 
-// tallyPrinter shows names, and how many lines there are.
+// tallyPrinter prints the names of files, and with count the number of matching lines.
 type tallyPrinter struct {
 	*output
 	count bool
-	held  codebase.Found // whose next piece may be coming
+	held  codebase.Found // the search may report a file in several parts
 }
 
 func (p *tallyPrinter) file(f codebase.Found) bool {
@@ -236,13 +238,13 @@ func (p *tallyPrinter) end(codebase.Summary) error {
 	return p.Flush()
 }
 
-// jsonPrinter prints an object a line.
+// jsonPrinter prints one JSON object per line.
 type jsonPrinter struct {
 	*output
 	tally bool
 }
 
-// jsonLine is a line for scripts.
+// jsonLine is the JSON form of a matching line.
 type jsonLine struct {
 	File   string   `json:"file"`
 	Line   int      `json:"line"`
@@ -253,13 +255,13 @@ type jsonLine struct {
 	After  []string `json:"after"`
 }
 
-// jsonCount is a file for scripts.
+// jsonCount is the JSON form of a file with its number of matches.
 type jsonCount struct {
 	File  string `json:"file"`
 	Count int    `json:"count"`
 }
 
-// jsonSummary comes last.
+// jsonSummary is the last object of the output.
 type jsonSummary struct {
 	Matches  int    `json:"matches"`
 	Searched int    `json:"files_searched"`
@@ -289,5 +291,5 @@ func (p *jsonPrinter) end(s codebase.Summary) error {
 func (p *jsonPrinter) object(v any) {
 	encoder := json.NewEncoder(p)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(v) // an error stays with the output
+	_ = encoder.Encode(v) // the output keeps the error
 }

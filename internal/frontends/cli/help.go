@@ -2,9 +2,12 @@ package cli
 
 import (
 	_ "embed"
+	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"remit/internal/frontends/cli/clients"
 )
@@ -12,11 +15,11 @@ import (
 //go:embed help.txt
 var helpText string
 
-// helpSections are the sections of help.txt by the name of their command.
+// helpSections returns the sections of help.txt by the name of their command.
 func helpSections() map[string]string {
 	known := strings.NewReplacer("{clients}", strings.Join(clients.Names(), ", "), "{days}", dayForms)
 	sections := map[string]string{}
-	_, all, _ := strings.Cut(known.Replace(helpText), "\n== ") // before the first the file says what it is
+	_, all, _ := strings.Cut(known.Replace(helpText), "\n== ") // the file begins with a note about itself
 	for section := range strings.SplitSeq(all, "\n== ") {
 		name, text, _ := strings.Cut(section, "\n")
 		sections[name] = text
@@ -24,7 +27,7 @@ func helpSections() map[string]string {
 	return sections
 }
 
-// explain gives a command, and those beneath it, what help.txt says of them.
+// explain sets the help texts of a command and its subcommands.
 func explain(c *cobra.Command, sections map[string]string) {
 	short, rest, _ := strings.Cut(sections[c.CommandPath()], "\n")
 	long, examples, _ := strings.Cut(rest, "\nExamples:\n")
@@ -34,8 +37,8 @@ func explain(c *cobra.Command, sections map[string]string) {
 	}
 }
 
-// helpCommand shows the help of a command; unlike cobra's own it says no to one
-// that is not there.
+// helpCommand returns the command that shows the help of another. Unlike cobra's own, it fails for
+// an unknown command.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND]",
@@ -44,9 +47,74 @@ func helpCommand() *cobra.Command {
 			if err != nil || len(rest) > 0 {
 				return unknownCommand(found, strings.Join(rest, " "))
 			}
-			found.InitDefaultHelpFlag() // so that both ways to help show the same
+			found.InitDefaultHelpFlag() // so that "help X" and "X --help" print the same
 			found.InitDefaultVersionFlag()
 			return found.Help()
 		},
+	}
+}
+
+// usage writes the usage of a command. Unlike cobra's own, it shows the flags of the command itself
+// and those of its parents below the root. The global flags, which are many, are shown only for the
+// root, by group.
+func usage(c *cobra.Command) error {
+	var b strings.Builder
+	b.WriteString("Usage:\n")
+	if c.Runnable() {
+		fmt.Fprintf(&b, "  %s\n", c.UseLine())
+	}
+	if c.HasAvailableSubCommands() {
+		fmt.Fprintf(&b, "  %s [command]\n", c.CommandPath())
+	}
+	if c.HasExample() {
+		fmt.Fprintf(&b, "\nExamples:\n%s\n", c.Example)
+	}
+	if c.HasAvailableSubCommands() {
+		b.WriteString("\nAvailable Commands:\n")
+		for _, sub := range c.Commands() {
+			if sub.IsAvailableCommand() || sub.Name() == "help" {
+				fmt.Fprintf(&b, "  %-*s %s\n", sub.NamePadding(), sub.Name(), sub.Short)
+			}
+		}
+	}
+	if own := ownFlags(c); own.HasAvailableFlags() {
+		fmt.Fprintf(&b, "\nFlags:\n%s", own.FlagUsages())
+	}
+	writeGlobalFlags(&b, c)
+	if c.HasAvailableSubCommands() {
+		fmt.Fprintf(&b, "\nRun \"%s COMMAND --help\" for the help of a command.\n", c.CommandPath())
+	}
+	_, err := io.WriteString(c.OutOrStderr(), b.String())
+	return err
+}
+
+// ownFlags returns the flags of a command that are not global.
+func ownFlags(c *cobra.Command) *pflag.FlagSet {
+	global, own := c.Root().PersistentFlags(), pflag.NewFlagSet(c.Name(), pflag.ContinueOnError)
+	add := func(f *pflag.Flag) {
+		if global.Lookup(f.Name) != f {
+			own.AddFlag(f)
+		}
+	}
+	c.LocalFlags().VisitAll(add)
+	c.InheritedFlags().VisitAll(add)
+	return own
+}
+
+// writeGlobalFlags writes the global flags of the root command by group. For other commands it
+// writes where to find them.
+func writeGlobalFlags(b *strings.Builder, c *cobra.Command) {
+	if c.HasParent() {
+		b.WriteString("\nGlobal flags such as --root and --toolsets: see \"remit --help\".\n")
+		return
+	}
+	for _, group := range flagGroups() {
+		flags := pflag.NewFlagSet(string(group), pflag.ContinueOnError)
+		for _, s := range settingsTable {
+			if s.group == group {
+				flags.AddFlag(c.PersistentFlags().Lookup(s.flag()))
+			}
+		}
+		fmt.Fprintf(b, "\n%s:\n%s", group, flags.FlagUsages())
 	}
 }

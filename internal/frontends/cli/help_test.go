@@ -1,13 +1,15 @@
 package cli
 
 import (
+	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 )
 
-// TestHelpSections: help.txt has one section for each command, with a line for lists and an
-// example, and no section of anything else.
+// TestHelpSections checks that help.txt has exactly one section for each command, with a summary
+// and an example.
 func TestHelpSections(t *testing.T) {
 	unused := helpSections()
 	var look func(c *cobra.Command)
@@ -23,5 +25,58 @@ func TestHelpSections(t *testing.T) {
 	look((&Program{}).command())
 	for name := range unused {
 		t.Errorf("help.txt has a section %q, but there is no such command", name)
+	}
+}
+
+// helpOf runs a command line that needs no workspace and returns its output.
+func helpOf(t *testing.T, code int, args ...string) (out, errOut string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	p := &Program{Args: args, Env: func(string) (string, bool) { return "", false }, Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr}
+	if got := p.Main(t.Context()); got != code {
+		t.Fatalf("%q: exit code %d, want %d: %s", args, got, code, stderr.String())
+	}
+	return stdout.String(), stderr.String()
+}
+
+// TestGlobalFlags checks that the help of the root lists every global flag once, in a group, and
+// that other commands list only their own flags and say where the global ones are.
+func TestGlobalFlags(t *testing.T) {
+	root, _ := helpOf(t, ExitOK, "--help")
+	for _, group := range flagGroups() {
+		if strings.Count(root, "\n"+string(group)+":\n") != 1 {
+			t.Errorf("%s is not a heading of:\n%s", group, root)
+		}
+	}
+	add, _ := helpOf(t, ExitOK, "tasks", "add", "--help")
+	for _, s := range settingsTable {
+		line := "\n      --" + s.flag() + " "
+		if strings.Count(root, line) != 1 || strings.Contains(add, line) {
+			t.Errorf("--%s must be listed once by the root, and not by tasks add", s.flag())
+		}
+	}
+	for _, want := range []string{"      --due string", "  -h, --help", "      --user string", "\nGlobal flags such as --root and --toolsets: see \"remit --help\".\n"} {
+		if !strings.Contains(add, want) {
+			t.Errorf("%q is missing in:\n%s", want, add)
+		}
+	}
+	if again, _ := helpOf(t, ExitOK, "help", "tasks", "add"); again != add {
+		t.Errorf("help and --help differ:\n%s\n%s", again, add)
+	}
+}
+
+// TestUsageErrorsNameTheCommand checks that a usage error points to the help of the command itself.
+func TestUsageErrorsNameTheCommand(t *testing.T) {
+	for want, args := range map[string][]string{
+		"remit":           {"nonsense"},
+		"remit tasks":     {"tasks", "nonsense"},
+		"remit tasks add": {"tasks", "add"},
+		"remit grep":      {"grep", "--nonsense"},
+		"remit version":   {"version", "nonsense"},
+		"remit help":      {"help", "nonsense"},
+	} {
+		if _, errOut := helpOf(t, ExitUsage, args...); !strings.HasSuffix(errOut, "\nRun \""+want+" --help\" for help.\n") {
+			t.Errorf("%q: %s", args, errOut)
+		}
 	}
 }

@@ -17,9 +17,9 @@ import (
 	"remit/internal/frontends/cli/clients"
 )
 
-// choices are what a new configuration says.
+// choices holds the answers for a new configuration.
 type choices struct {
-	settings map[string]string // those that are not left at their defaults
+	settings map[string]string // without those left at their defaults
 	client   *clients.Client   // to be connected now; nil for none
 }
 
@@ -30,7 +30,7 @@ func (p *Program) initCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.initWorkspace(cmd, yes) },
 	}
-	c.Flags().BoolVar(&yes, "yes", false, "ask nothing: take the defaults")
+	c.Flags().BoolVar(&yes, "yes", false, "do not ask; take the defaults")
 	return c
 }
 
@@ -40,37 +40,38 @@ func (p *Program) initWorkspace(cmd *cobra.Command, yes bool) error {
 		return err
 	}
 	if _, err := os.Lstat(file); err == nil {
-		return fmt.Errorf("%s is there already and is not overwritten; edit it, or move it away and run \"remit init\" again", file)
+		return fmt.Errorf("%s already exists; edit it, or move it away and run \"remit init\" again", file)
 	}
 	if !yes {
 		if !(terminal{p}).interactive() {
-			return usageError{errors.New("there is no terminal to ask at; use --yes to take the defaults")}
+			return usageError{errors.New("cannot ask questions without a terminal; use --yes to take the defaults")}
 		}
 		if err := p.askAll(chosen); err != nil {
 			return err
 		}
 	}
 	text := configText(chosen.settings)
-	check := configFile{name: file, settings: map[string]string{}, places: map[string]*token.Position{}}
+	check := configFile{name: file, settings: map[string]string{}, positions: map[string]*token.Position{}}
 	if err := errors.Join(p.checkToolsets(chosen.settings["toolsets"]), check.parse(text)); err != nil {
 		return usageError{err}
 	}
 	if err := createFile(file, text); err != nil {
 		return fmt.Errorf("write the configuration: %w", err)
 	}
-	fmt.Fprintf(p.Stdout, "%s is written. Every setting is explained in it.\n", file)
+	fmt.Fprintf(p.Stdout, "Wrote %s. It explains every setting.\n", file)
 	if chosen.client == nil {
-		fmt.Fprintf(p.Stdout, "Next: connect a client with \"remit install CLIENT\" (%s), or run \"remit serve\".\n", strings.Join(clients.Names(), ", "))
+		fmt.Fprintf(p.Stdout, "Next: connect a client with \"remit install CLIENT\" (%s), or run \"remit serve\".\n",
+			strings.Join(clients.Names(), ", "))
 		return nil
 	}
 	if err := p.install(cmd, chosen.client, &installOptions{name: "remit", settled: true}); err != nil {
-		return fmt.Errorf("the client is not connected: %w", err)
+		return fmt.Errorf("connect the client: %w", err)
 	}
-	fmt.Fprintln(p.Stdout, "Next: \"remit doctor\" tells whether all is well.")
+	fmt.Fprintln(p.Stdout, "Next: run \"remit doctor\" to check the setup.")
 	return nil
 }
 
-// startInit finds out where the file goes, and what was said beforehand.
+// startInit returns the path of the file to write, and the choices that flags already make.
 func (p *Program) startInit(cmd *cobra.Command) (string, *choices, error) {
 	chosen := &choices{settings: map[string]string{}}
 	r := &resolver{flags: cmd.Flags(), env: p.Env}
@@ -79,7 +80,9 @@ func (p *Program) startInit(cmd *cobra.Command) (string, *choices, error) {
 			continue
 		}
 		if !slices.Contains([]string{"toolsets", "approve", "read_only"}, s.key) {
-			return "", nil, usageError{fmt.Errorf("init takes --root, --toolsets, --approve and --read-only; set %s in the file, or give --%s when you start Remit", s.key, s.flag())}
+			return "", nil, usageError{fmt.Errorf("init accepts only --root, --toolsets, --approve and --read-only; "+
+				"set %s in the file, or give --%s when you start Remit",
+				s.key, s.flag())}
 		}
 		chosen.settings[s.key], _ = r.lookup(s.key)
 	}
@@ -95,7 +98,7 @@ func (p *Program) startInit(cmd *cobra.Command) (string, *choices, error) {
 	return filepath.Join(root, "remit.yaml"), chosen, nil
 }
 
-// checkToolsets refuses toolsets that cannot be served, in the words that serve has.
+// checkToolsets rejects toolsets that cannot be served, with the same messages as serve.
 func (p *Program) checkToolsets(text string) error {
 	if text == "" {
 		return nil
@@ -124,7 +127,7 @@ func setNames(sets []*contract.Set) []string {
 	return convert(sets, func(set *contract.Set) string { return set.Name })
 }
 
-// askAll puts the questions that have no answer yet.
+// askAll asks the questions that no flag has answered.
 func (p *Program) askAll(chosen *choices) error {
 	in := bufio.NewReader(p.Stdin)
 	if _, known := chosen.settings["toolsets"]; !known {
@@ -132,7 +135,7 @@ func (p *Program) askAll(chosen *choices) error {
 		if err != nil {
 			return err
 		}
-		about := "Which toolsets should be served?\n"
+		about := "Which toolsets should Remit serve?\n"
 		for _, set := range sets {
 			about += fmt.Sprintf("  %-12s %s\n", set.Name, set.Title)
 		}
@@ -141,16 +144,19 @@ func (p *Program) askAll(chosen *choices) error {
 		}
 	}
 	if _, known := chosen.settings["approve"]; !known {
-		about := "What happens to calls that need approval?\n  ask          a person decides\n  auto         they pass; whoever starts Remit is told that nobody guards\n  deny         they are refused\n"
+		about := "How should Remit handle calls that need approval?\n" +
+			"  ask          a person decides\n" +
+			"  auto         they are allowed; a warning is logged at every start\n" +
+			"  deny         they are denied\n"
 		err := p.ask(in, chosen, "approve", about, func(text string) error { _, err := approval.ParseMode(text); return err })
 		if err != nil {
 			return err
 		}
 	}
-	about := "Which client should be connected now?\n  " + strings.Join(clients.Names(), ", ") + "\n"
+	about := "Which client do you want to connect now?\n  " + strings.Join(clients.Names(), ", ") + "\n"
 	answer, err := p.answer(in, about, "none", func(text string) error {
 		if text != "none" && clients.Find(text) == nil {
-			return fmt.Errorf("there is no client %q", text)
+			return fmt.Errorf("unknown client %q", text)
 		}
 		return nil
 	})
@@ -158,7 +164,7 @@ func (p *Program) askAll(chosen *choices) error {
 	return err
 }
 
-// ask asks for a setting; the default is left out of the file.
+// ask asks for a setting. It stores the answer unless it is the default.
 func (p *Program) ask(in *bufio.Reader, chosen *choices, key, about string, check func(string) error) error {
 	fallback := settingsTable[slices.Index(settingKeys(), key)].fallback
 	answer, err := p.answer(in, about, fallback, check)
@@ -168,7 +174,7 @@ func (p *Program) ask(in *bufio.Reader, chosen *choices, key, about string, chec
 	return err
 }
 
-// answer asks until it gets an answer that will do; none is the one in brackets.
+// answer asks until check accepts the answer. An empty answer means fallback.
 func (p *Program) answer(in *bufio.Reader, about, fallback string, check func(string) error) (string, error) {
 	for {
 		fmt.Fprintf(p.Stderr, "%s[%s] ", about, fallback)
@@ -188,12 +194,12 @@ func (p *Program) answer(in *bufio.Reader, about, fallback string, check func(st
 	}
 }
 
-// configText writes a configuration with every setting explained: those that were
-// chosen as they are, the others as comments with their defaults.
+// configText returns a configuration file that explains every setting. Chosen settings are set; the
+// others are comments with their defaults.
 func configText(chosen map[string]string) []byte {
 	var b strings.Builder
-	b.WriteString("# Settings of Remit for this workspace. A flag or a REMIT_... variable wins over what stands here;\n" +
-		"# \"remit config print\" shows what is in force and where it came from. Restart Remit after a change.\n")
+	b.WriteString("# Settings of Remit for this workspace. Flags and REMIT_... variables override this file.\n" +
+		"# \"remit config print\" shows the effective values and their origins. Restart Remit after a change.\n")
 	for _, s := range settingsTable {
 		if s.key == "root" || s.key == "config" || slices.Contains(operatorOnly(), s.key) {
 			continue
@@ -209,9 +215,9 @@ func configText(chosen map[string]string) []byte {
 			fmt.Fprintf(&b, "# %s: %s\n", s.key, s.fallback)
 		}
 	}
-	b.WriteString("\n# rules for single tools, which may only be stricter than their contracts\n" +
+	b.WriteString("\n# rules for single tools; they can only make contracts stricter\n" +
 		"# tools:\n#   hello: {rate: 10/min}\n#   read_repo_file: {deny: [\"**/drafts/**\"], approval: true}\n")
-	b.WriteString("\n# These are for whoever starts Remit, by flag or variable, and not for a file in a workspace:\n")
+	b.WriteString("\n# These settings cannot be set in this file. Set them by flag or environment variable:\n")
 	for _, key := range operatorOnly() {
 		s := settingsTable[slices.Index(settingKeys(), key)]
 		fmt.Fprintf(&b, "#   --%s: %s\n", s.flag(), s.about)

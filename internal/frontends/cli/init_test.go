@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestInitYes: the file explains every setting that may stand there, can be read, and
-// changes nothing that was not chosen.
+// TestInitYes checks that the file explains every setting that it may contain, can be parsed, and
+// sets only what was chosen.
 func TestInitYes(t *testing.T) {
 	p := newPerson(t)
 	file := filepath.Join(p.root, "remit.yaml")
@@ -41,7 +41,7 @@ func TestInitYes(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	got := p.types(t, "init", "--yes")
-	if got.code != ExitFailed || !strings.Contains(got.errOut, "is there already and is not overwritten; edit it, or move it away") {
+	if got.code != ExitFailed || !strings.Contains(got.errOut, "already exists; edit it, or move it away") {
 		t.Errorf("%+v", got)
 	}
 	if again, _ := os.ReadFile(file); !bytes.Equal(text, again) {
@@ -49,8 +49,7 @@ func TestInitYes(t *testing.T) {
 	}
 }
 
-// TestInitUncommented: each default that stands there as a comment is one that could be
-// set so.
+// TestInitUncommented checks that each commented-out default is a valid value.
 func TestInitUncommented(t *testing.T) {
 	p := newPerson(t)
 	text := configText(nil)
@@ -71,7 +70,7 @@ func TestInitRefuses(t *testing.T) {
 		`there is no toolset "nope"; there are booster`:  {"--yes", "--toolsets", "nope"},
 		"booster and learning-os both have a tool hello": {"--yes", "--toolsets", "booster,learning-os"},
 		"approve: ": {"--yes", "--approve", "maybe"},
-		"init takes --root, --toolsets, --approve and --read-only;": {"--yes", "--data", "/elsewhere"},
+		"init accepts only --root, --toolsets, --approve and --read-only;": {"--yes", "--data", "/elsewhere"},
 	} {
 		p := newPerson(t)
 		if got := p.types(t, append([]string{"init"}, args...)...); got.code != ExitUsage || !strings.Contains(got.errOut, want) {
@@ -83,12 +82,12 @@ func TestInitRefuses(t *testing.T) {
 	}
 	p := newPerson(t)
 	p.root = filepath.Join(p.root, "missing")
-	if got := p.types(t, "init", "--yes"); got.code != ExitUsage || !strings.Contains(got.errOut, "there is no folder") {
+	if got := p.types(t, "init", "--yes"); got.code != ExitUsage || !strings.Contains(got.errOut, "missing does not exist") {
 		t.Errorf("%+v", got)
 	}
 }
 
-// TestAnswer asks again until the answer will do.
+// TestAnswer checks that a question is repeated until the answer is valid.
 func TestAnswer(t *testing.T) {
 	var asked bytes.Buffer
 	program := &Program{Stderr: &asked}

@@ -18,11 +18,11 @@ import (
 	"remit/internal/frontends/cli/clients"
 )
 
-// installOptions are what a person says of a client that should be connected.
+// installOptions holds the flags of install.
 type installOptions struct {
 	name, url, tokenEnv string
 	print, remove       bool
-	settled             bool // the settings stand in a file that the server reads
+	settled             bool // the settings are in remit.yaml, so they are not passed as flags
 }
 
 func (p *Program) installCommand() *cobra.Command {
@@ -35,21 +35,21 @@ func (p *Program) installCommand() *cobra.Command {
 			return p.install(cmd, clients.Find(args[0]), &o)
 		},
 	}
-	c.Flags().BoolVar(&o.print, "print", false, "show what would be written and where, and change nothing")
-	c.Flags().BoolVar(&o.remove, "remove", false, "take it out again")
-	c.Flags().StringVar(&o.name, "name", "remit", "what the client should list it as")
-	c.Flags().StringVar(&o.url, "url", "", "connect to this address, such as http://127.0.0.1:8722/mcp")
-	c.Flags().StringVar(&o.tokenEnv, "token-env", "", "the variable that holds the token for --url")
+	c.Flags().BoolVar(&o.print, "print", false, "show what would be written and where, without writing it")
+	c.Flags().BoolVar(&o.remove, "remove", false, "remove Remit from the configuration of the client")
+	c.Flags().StringVar(&o.name, "name", "remit", "name of the server in the client")
+	c.Flags().StringVar(&o.url, "url", "", "connect to a running server at this URL, such as http://127.0.0.1:8722/mcp")
+	c.Flags().StringVar(&o.tokenEnv, "token-env", "", "environment variable that holds the token for --url")
 	return c
 }
 
-// oneClient asks for the name of a client, and says which there are.
+// oneClient requires the name of a known client as the only argument.
 func oneClient(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return usageError{fmt.Errorf("name one client: %s", strings.Join(clients.Names(), ", "))}
 	}
 	if clients.Find(args[0]) == nil {
-		return noSuch("client", args[0], clients.Names())
+		return unknownValue("client", args[0], clients.Names())
 	}
 	return nil
 }
@@ -63,7 +63,7 @@ func (p *Program) install(cmd *cobra.Command, c *clients.Client, o *installOptio
 	if o.remove {
 		return p.uninstall(c, file, o)
 	}
-	server, err := p.serverFor(cmd.Flags(), c, o)
+	server, err := p.serverEntry(cmd.Flags(), c, o)
 	if err != nil {
 		return err
 	}
@@ -74,19 +74,19 @@ func (p *Program) install(cmd *cobra.Command, c *clients.Client, o *installOptio
 	if err != nil {
 		return err
 	}
-	p.tellInstalled(c, change, server)
+	p.printInstalled(c, change, server)
 	return nil
 }
 
-func (p *Program) tellInstalled(c *clients.Client, change clients.Change, s clients.Server) {
+func (p *Program) printInstalled(c *clients.Client, change clients.Change, s clients.Server) {
 	if change.Was == clients.Same {
-		fmt.Fprintf(p.Stdout, "%s is connected already: %s stands in %s.\n", c.Title, s.Name, change.File)
+		fmt.Fprintf(p.Stdout, "%s is already connected: %s is in %s.\n", c.Title, s.Name, change.File)
 		return
 	}
 	done := map[clients.Was]string{clients.Other: "replaced in", clients.Absent: "added to"}[change.Was]
 	fmt.Fprintf(p.Stdout, "%s is connected: %s was %s %s.\n", c.Title, s.Name, done, change.File)
 	if change.Backup != "" {
-		fmt.Fprintf(p.Stdout, "What was there is kept in %s.\n", change.Backup)
+		fmt.Fprintf(p.Stdout, "A backup of the file is in %s.\n", change.Backup)
 	}
 	for _, note := range c.Notes {
 		fmt.Fprintln(p.Stdout, note)
@@ -95,7 +95,7 @@ func (p *Program) tellInstalled(c *clients.Client, change clients.Change, s clie
 
 func (p *Program) uninstall(c *clients.Client, file string, o *installOptions) error {
 	if o.print || o.url != "" || o.tokenEnv != "" {
-		return usageError{errors.New("--remove goes with --name alone")}
+		return usageError{errors.New("--remove can only be combined with --name")}
 	}
 	change, err := c.Remove(file, o.name)
 	if err != nil {
@@ -107,13 +107,14 @@ func (p *Program) uninstall(c *clients.Client, file string, o *installOptions) e
 	case clients.Restored:
 		fmt.Fprintf(p.Stdout, "%s is no longer connected: %s is as it was before.\n", c.Title, change.File)
 	default:
-		fmt.Fprintf(p.Stdout, "%s is no longer connected: %s was taken out of %s, and what others changed there stays.\n", c.Title, o.name, change.File)
+		fmt.Fprintf(p.Stdout, "%s is no longer connected: %s was removed from %s. Other changes to the file were kept.\n",
+			c.Title, o.name, change.File)
 	}
 	return nil
 }
 
-// printInstall shows every way to connect the client, also if its file cannot be read.
-// A token is not shown.
+// printInstall prints every way to connect the client, even if its file cannot be read. It masks
+// the token.
 func (p *Program) printInstall(c *clients.Client, file string, s clients.Server) error {
 	change, unread := c.Plan(file, s)
 	if s.Token != "" {
@@ -123,37 +124,41 @@ func (p *Program) printInstall(c *clients.Client, file string, s clients.Server)
 	if err != nil {
 		return err
 	}
-	state := map[clients.Was]string{clients.Same: "holds this already", clients.Other: "this would be replaced in it", clients.Absent: "this would be added to it"}[change.Was]
+	state := map[clients.Was]string{
+		clients.Same:   "already contains this",
+		clients.Other:  "this would replace the present entry",
+		clients.Absent: "this would be added to it",
+	}[change.Was]
 	switch {
 	case unread != nil:
-		state = "it would not be touched"
+		state = "would not be changed"
 	case change.Was == clients.Absent && change.Backup == "":
-		state = "would be made"
+		state = "would be created"
 	}
 	fmt.Fprintf(p.Stdout, "%s (%s):\n\n%s", file, state, snippet)
 	if command := c.Command(s); command != "" {
-		fmt.Fprintf(p.Stdout, "\nOr by its own command:\n\n%s\n", command)
+		fmt.Fprintf(p.Stdout, "\nOr use the client's own command:\n\n%s\n", command)
 	}
 	for _, link := range c.Links(s) {
 		if !link.Web {
-			fmt.Fprintf(p.Stdout, "\nOr by a link, in %s:\n\n%s\n", link.Title, link.URL)
+			fmt.Fprintf(p.Stdout, "\nOr open this link in %s:\n\n%s\n", link.Title, link.URL)
 		}
 	}
 	return unread
 }
 
-// serverFor is Remit as the client should know it.
-func (p *Program) serverFor(flags *pflag.FlagSet, c *clients.Client, o *installOptions) (clients.Server, error) {
+// serverEntry returns the server entry for the client.
+func (p *Program) serverEntry(flags *pflag.FlagSet, c *clients.Client, o *installOptions) (clients.Server, error) {
 	s := clients.Server{Name: o.name}
-	given, err := passedOn(flags)
+	given, err := forwardedFlags(flags)
 	if err != nil {
 		return s, usageError{err}
 	}
 	switch {
 	case o.url == "" && o.tokenEnv != "":
-		return s, usageError{errors.New("--token-env goes with --url: a client that starts Remit itself needs no token")}
+		return s, usageError{errors.New("--token-env needs --url: a client that starts Remit itself needs no token")}
 	case o.url != "" && len(given) > 0:
-		return s, usageError{fmt.Errorf("%s is for who starts Remit; the server at --url has its own", given[0])}
+		return s, usageError{fmt.Errorf("%s has no effect with --url: the running server has its own settings", given[0])}
 	case o.url != "":
 		s.URL, s.TokenEnv = o.url, o.tokenEnv
 		return s, p.checkRemote(c, &s)
@@ -172,14 +177,14 @@ func (p *Program) serverFor(flags *pflag.FlagSet, c *clients.Client, o *installO
 	return s, nil
 }
 
-// checkRemote looks at the address, and finds the token if it has to be written down.
+// checkRemote checks the URL, and looks up the token if the client needs it in its file.
 func (p *Program) checkRemote(c *clients.Client, s *clients.Server) error {
 	u, err := url.Parse(s.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
-		return usageError{fmt.Errorf("--url %q must be an address such as http://127.0.0.1:8722/mcp", withoutPassword(s.URL))}
+		return usageError{fmt.Errorf("--url %q must be a URL such as http://127.0.0.1:8722/mcp", withoutPassword(s.URL))}
 	}
 	if strings.Trim(u.Path, "/") == "" {
-		return usageError{fmt.Errorf("--url %s names no endpoint; MCP is at %s/mcp", s.URL, strings.TrimRight(s.URL, "/"))}
+		return usageError{fmt.Errorf("--url %s has no path; the MCP endpoint is %s/mcp", s.URL, strings.TrimRight(s.URL, "/"))}
 	}
 	if s.TokenEnv == "" {
 		return nil
@@ -188,11 +193,13 @@ func (p *Program) checkRemote(c *clients.Client, s *clients.Server) error {
 		return usageError{errors.New("--token-env takes the name of a variable such as REMIT_TOKEN, not the token itself")}
 	}
 	if u.Scheme == "http" && !isLoopback(u.Hostname()) {
-		fmt.Fprintf(p.Stderr, "remit: %s is not encrypted: whoever listens on the way could read the token\n", s.URL)
+		fmt.Fprintf(p.Stderr, "remit: %s is not encrypted: others on the network could read the token\n", s.URL)
 	}
 	if c.NeedsToken(*s) {
 		if s.Token, _ = p.Env(s.TokenEnv); s.Token == "" {
-			return fmt.Errorf("%s looks at no variables, so the token has to stand in its file; set %s to the token, and try again", c.Title, s.TokenEnv)
+			return fmt.Errorf("%s does not read environment variables, so the token itself must be written to its "+
+				"file; set %s to the token and try again",
+				c.Title, s.TokenEnv)
 		}
 	}
 	return nil
@@ -205,9 +212,9 @@ func isLoopback(host string) bool {
 	return host == "localhost" || address != nil && address.IsLoopback()
 }
 
-// passedOn are the settings that were given for the server to have. A client starts it
-// in a folder of its own choice, so paths are whole ones.
-func passedOn(flags *pflag.FlagSet) ([]string, error) {
+// forwardedFlags returns the given setting flags for the server's command line. Paths are made
+// absolute, because a client may start the server in any folder.
+func forwardedFlags(flags *pflag.FlagSet) ([]string, error) {
 	var args []string
 	for _, s := range settingsTable {
 		f := flags.Lookup(s.flag())
@@ -216,14 +223,16 @@ func passedOn(flags *pflag.FlagSet) ([]string, error) {
 		}
 		value := f.Value.String()
 		if withoutPassword(value) != value {
-			return nil, fmt.Errorf("--%s has a password in it, which the file of a client is no place for; set %s for the client instead", s.flag(), s.variable())
+			return nil, fmt.Errorf("--%s contains a password, which must not be written to the file of a client; set "+
+				"%s in the environment of the client instead",
+				s.flag(), s.variable())
 		}
 		if place, ok := strings.CutPrefix(value, folderScheme); ok {
-			value = folderScheme + wholePath(place)
+			value = folderScheme + absolutePath(place)
 		} else if place, ok := strings.CutPrefix(value, "sqlite://"); ok {
-			value = "sqlite://" + wholePath(place)
+			value = "sqlite://" + absolutePath(place)
 		} else if slices.Contains([]string{"data", "config", "tls_cert", "tls_key"}, s.key) {
-			value = wholePath(value)
+			value = absolutePath(value)
 		}
 		if s.fallback == "false" {
 			args = append(args, "--"+s.flag()+"="+value)
@@ -234,8 +243,8 @@ func passedOn(flags *pflag.FlagSet) ([]string, error) {
 	return args, nil
 }
 
-// wholePath names a place from anywhere, unless it does so already.
-func wholePath(path string) string {
+// absolutePath returns the absolute path, unless the path begins with DATA/ or ROOT/.
+func absolutePath(path string) string {
 	if strings.HasPrefix(path, "DATA/") || strings.HasPrefix(path, "ROOT/") {
 		return path
 	}
@@ -245,7 +254,8 @@ func wholePath(path string) string {
 	return path
 }
 
-// ownPath is where this program lies, for good: go run makes one that is gone soon.
+// ownPath returns the path of this program. It fails for "go run", whose program is deleted at the
+// end.
 func ownPath(executable func() (string, error)) (string, error) {
 	path, err := executable()
 	if err == nil {
@@ -256,7 +266,8 @@ func ownPath(executable func() (string, error)) (string, error) {
 	}
 	for part := range strings.SplitSeq(filepath.ToSlash(path), "/") {
 		if strings.HasPrefix(part, "go-build") {
-			return "", errors.New("this program was started with go run and is gone when it ends; build it first: go build -o bin/remit ./cmd/remit, then bin/remit install")
+			return "", errors.New("this program was started with go run and is deleted when it ends; build it first: " +
+				"go build -o bin/remit ./cmd/remit, then bin/remit install")
 		}
 	}
 	return path, nil

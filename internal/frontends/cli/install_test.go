@@ -17,13 +17,13 @@ import (
 	"remit/internal/contract"
 )
 
-// said is what came of a command line.
-type said struct {
+// result is the outcome of a command line.
+type result struct {
 	code        int
 	out, errOut string
 }
 
-// person types command lines in a home and a workspace of their own.
+// person runs command lines in a home folder and a workspace of their own.
 type person struct {
 	home, root string
 	env        map[string]string
@@ -38,7 +38,7 @@ func newPerson(t *testing.T) *person {
 	return p
 }
 
-func (p *person) types(t *testing.T, args ...string) said {
+func (p *person) types(t *testing.T, args ...string) result {
 	t.Helper()
 	var out, errOut bytes.Buffer
 	program := &Program{
@@ -65,10 +65,10 @@ func (p *person) types(t *testing.T, args ...string) said {
 		Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errOut,
 	}
 	code := program.Main(t.Context())
-	return said{code, out.String(), errOut.String()}
+	return result{code, out.String(), errOut.String()}
 }
 
-// TestOwnPath: what go run makes is gone soon, wherever it lies.
+// TestOwnPath checks that the temporary program of go run is rejected in any folder.
 func TestOwnPath(t *testing.T) {
 	folder, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -89,13 +89,13 @@ func TestOwnPath(t *testing.T) {
 	}
 }
 
-// TestInstallByURL: the program that runs tests is none that a client could start, so
-// this is what can be installed here; scripts do the rest.
+// TestInstallByURL tests installs with --url: a client could not start the test program. The e2e
+// scripts test the other installs.
 func TestInstallByURL(t *testing.T) {
 	p := newPerson(t)
 	file := filepath.Join(p.home, ".cursor", "mcp.json")
 	got := p.types(t, "install", "cursor", "--url", "http://127.0.0.1:8722/mcp", "--print")
-	if got.code != ExitOK || !strings.Contains(got.out, file+" (would be made):\n\n{\n") || !strings.Contains(got.out, "cursor://anysphere.cursor-deeplink/mcp/install?name=remit&config=") {
+	if got.code != ExitOK || !strings.Contains(got.out, file+" (would be created):\n\n{\n") || !strings.Contains(got.out, "cursor://anysphere.cursor-deeplink/mcp/install?name=remit&config=") {
 		t.Errorf("print: %+v", got)
 	}
 	if _, err := os.Stat(filepath.Dir(file)); err == nil {
@@ -123,7 +123,8 @@ func TestInstallByURL(t *testing.T) {
 	}
 }
 
-// TestInstallToken: one that has to be written down is not shown, and must be there.
+// TestInstallToken checks that a token that must be written to the file is required and not
+// printed.
 func TestInstallToken(t *testing.T) {
 	p := newPerson(t)
 	args := []string{"install", "zed", "--url", "https://remit.example/mcp", "--token-env", "T"}
@@ -149,18 +150,18 @@ func TestInstallRefuses(t *testing.T) {
 		args []string
 	}{
 		{"name one client: claude-code, claude-desktop, cursor", nil},
-		{`there is no client "curser"; did you mean "cursor"?`, []string{"curser"}},
-		{`there is no client "xyzzy"; there are claude-code`, []string{"xyzzy"}},
-		{"must be an address such as", []string{"cursor", "--url", "127.0.0.1:8722"}},
-		{"must be an address such as", []string{"cursor", "--url", "http://ada:pw@127.0.0.1/mcp"}},
-		{"MCP is at http://127.0.0.1:8722/mcp", []string{"cursor", "--url", "http://127.0.0.1:8722/"}},
-		{"--token-env goes with --url", []string{"cursor", "--token-env", "T"}},
+		{`unknown client "curser"; did you mean "cursor"?`, []string{"curser"}},
+		{`unknown client "xyzzy"; use one of claude-code`, []string{"xyzzy"}},
+		{"must be a URL such as", []string{"cursor", "--url", "127.0.0.1:8722"}},
+		{"must be a URL such as", []string{"cursor", "--url", "http://ada:pw@127.0.0.1/mcp"}},
+		{"the MCP endpoint is http://127.0.0.1:8722/mcp", []string{"cursor", "--url", "http://127.0.0.1:8722/"}},
+		{"--token-env needs --url", []string{"cursor", "--token-env", "T"}},
 		{"not the token itself", []string{"cursor", "--url", "http://127.0.0.1/mcp", "--token-env", "rmt_x-y"}},
-		{"--toolsets is for who starts Remit", []string{"cursor", "--url", "http://127.0.0.1/mcp", "--toolsets", "tasks"}},
-		{"set REMIT_DATABASE for the client instead", []string{"cursor", "--database", "postgres://ada:pw@db/remit"}},
-		{"--remove goes with --name alone", []string{"cursor", "--remove", "--print"}},
+		{"--toolsets has no effect with --url", []string{"cursor", "--url", "http://127.0.0.1/mcp", "--toolsets", "tasks"}},
+		{"set REMIT_DATABASE in the environment of the client instead", []string{"cursor", "--database", "postgres://ada:pw@db/remit"}},
+		{"--remove can only be combined with --name", []string{"cursor", "--remove", "--print"}},
 		{"use up to 64 letters", []string{"cursor", "--url", "http://127.0.0.1/mcp", "--name", "a b"}},
-		{"takes only servers that it starts itself", []string{"claude-desktop", "--url", "http://127.0.0.1/mcp"}},
+		{"supports only servers that it starts itself", []string{"claude-desktop", "--url", "http://127.0.0.1/mcp"}},
 		{"build it first: go build", []string{"cursor"}},
 	} {
 		got := p.types(t, append([]string{"install"}, tc.args...)...)
@@ -173,7 +174,7 @@ func TestInstallRefuses(t *testing.T) {
 	}
 }
 
-// TestPassedOn: settings that a person gives are for the server that the client starts.
+// TestPassedOn checks that given settings are passed to the server that the client starts.
 func TestPassedOn(t *testing.T) {
 	here, err := os.Getwd()
 	if err != nil {
@@ -183,7 +184,7 @@ func TestPassedOn(t *testing.T) {
 	if err := root.ParseFlags([]string{"--root", "x", "--toolsets", "tasks", "--read-only", "--data", "d", "--books", "file://b", "--database", "sqlite://DATA/r.db"}); err != nil {
 		t.Fatal(err)
 	}
-	got, err := passedOn(root.Flags())
+	got, err := forwardedFlags(root.Flags())
 	want := []string{"--data", filepath.Join(here, "d"), "--toolsets", "tasks", "--read-only=true", "--database", "sqlite://DATA/r.db", "--books", "file://" + filepath.Join(here, "b")}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)

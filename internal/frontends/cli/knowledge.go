@@ -16,15 +16,15 @@ import (
 	"remit/internal/toolsets/codebase/knowledge"
 )
 
-// indexProgress is how far an index is with the files, and then with the vectors.
+// indexProgress returns the progress of indexing: first of the files, then of the embeddings.
 func indexProgress(s knowledge.State) Progress {
 	if s.Waiting == 0 && s.Unembedded > 0 {
-		return Progress{Done: int64(s.Pieces - s.Unembedded), Total: int64(s.Pieces), Unit: "pieces"}
+		return Progress{Done: int64(s.Pieces - s.Unembedded), Total: int64(s.Pieces), Unit: "chunks"}
 	}
 	return Progress{Done: int64(s.Done), Total: int64(s.Total), Unit: "files"}
 }
 
-// knowledgeCommands are the commands that people have for what the project knows.
+// knowledgeCommands implements the commands search and index.
 type knowledgeCommands struct {
 	*Program
 	kind, module string
@@ -32,7 +32,7 @@ type knowledgeCommands struct {
 	full         bool
 }
 
-// searchCommand finds by meaning.
+// searchCommand returns the command that searches by meaning.
 func (p *Program) searchCommand() *cobra.Command {
 	k := &knowledgeCommands{Program: p}
 	c := &cobra.Command{
@@ -40,12 +40,13 @@ func (p *Program) searchCommand() *cobra.Command {
 		RunE: k.search,
 	}
 	f := c.Flags()
-	f.StringVar(&k.kind, "type", "", "only discoveries of a type: pattern, rule, decision or issue")
-	f.StringVar(&k.module, "module", "", "only what belongs to a module, such as auth for src/server/auth/X.ts")
-	f.IntVarP(&k.limit, "limit", "n", 5, "show so many, 1 to 20")
-	f.BoolVar(&k.full, "full", false, "show whole texts, not their first lines")
-	f.BoolVar(&p.asJSON, "json", false, "print JSON")
-	_ = c.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(knownTypes(), cobra.ShellCompDirectiveNoFileComp)) // the flag was just added
+	f.StringVar(&k.kind, "type", "", "only results of this type: pattern, rule, decision or issue")
+	f.StringVar(&k.module, "module", "", "only results of this module, such as auth for src/server/auth/X.ts")
+	f.IntVarP(&k.limit, "limit", "n", 5, "show at most this many results, 1 to 20")
+	f.BoolVar(&k.full, "full", false, "show complete texts, not only their first lines")
+	f.BoolVar(&p.asJSON, "json", false, "print as JSON")
+	fixed := cobra.FixedCompletions(knownTypes(), cobra.ShellCompDirectiveNoFileComp)
+	_ = c.RegisterFlagCompletionFunc("type", fixed) // the flag was just added
 	return c
 }
 
@@ -64,7 +65,7 @@ func (k *knowledgeCommands) search(cmd *cobra.Command, args []string) error {
 		found, err := know.Search(cmd.Context(), query)
 		switch {
 		case errors.Is(err, knowledge.ErrEmpty):
-			fmt.Fprintln(k.Stderr, "remit: nothing is indexed: write a note, some docs or some code first")
+			fmt.Fprintln(k.Stderr, "remit: the index is empty: the project has no notes, docs or code yet")
 			return failure{ExitFailed}
 		case err != nil:
 			return err
@@ -73,7 +74,7 @@ func (k *knowledgeCommands) search(cmd *cobra.Command, args []string) error {
 	})(cmd, args)
 }
 
-// query makes a query of what was typed.
+// query converts the command line to a query.
 func (k *knowledgeCommands) query(args []string) (knowledge.Query, error) {
 	q := knowledge.Query{Text: strings.TrimSpace(strings.Join(args, " ")), Type: k.kind, Module: k.module, Limit: k.limit}
 	if q.Type == "all" {
@@ -81,20 +82,20 @@ func (k *knowledgeCommands) query(args []string) (knowledge.Query, error) {
 	}
 	switch length := utf8.RuneCountInString(q.Text); {
 	case len(args) == 0:
-		return q, errors.New("a question is missing; the command is: remit search QUESTION")
+		return q, errors.New("a question is missing; usage: remit search QUESTION")
 	case length < 3:
 		return q, errors.New("the question must be at least 3 characters long")
 	case length > 500:
-		return q, fmt.Errorf("the question has %d characters; at most 500 are searched for", length)
+		return q, fmt.Errorf("the question has %d characters; at most 500 are allowed", length)
 	case k.limit < 1 || k.limit > 20:
-		return q, fmt.Errorf("--limit is from 1 to 20, not %d", k.limit)
+		return q, fmt.Errorf("--limit must be from 1 to 20, not %d", k.limit)
 	case q.Type != "" && !slices.Contains(knownTypes(), q.Type):
-		return q, fmt.Errorf("--type is one of %s, not %q", strings.Join(knownTypes(), ", "), q.Type)
+		return q, fmt.Errorf("--type must be one of %s, not %q", strings.Join(knownTypes(), ", "), q.Type)
 	}
 	return q, nil
 }
 
-// show prints what was found.
+// show prints the results.
 func (k *knowledgeCommands) show(found knowledge.Answer) error {
 	if found.State.Note != "" {
 		fmt.Fprintf(k.Stderr, "remit: %s\n", approval.Plain(found.State.Note))
@@ -121,16 +122,16 @@ func (k *knowledgeCommands) show(found knowledge.Answer) error {
 		}
 	}
 	if len(found.Hits) == 0 {
-		fmt.Fprintln(k.Stderr, "remit: nothing was found; ask in other words, or use remit grep for exact text")
+		fmt.Fprintln(k.Stderr, "remit: nothing found; ask in other words, or use \"remit grep\" for exact text")
 		return failure{ExitFailed}
 	}
 	return nil
 }
 
-// firstLines is how much of a text is shown unless all of it is asked for.
+// firstLines is how many lines of a text are shown without --full.
 const firstLines = 4
 
-// showOne prints a line about a result, and its text below.
+// showOne prints a heading for a result, and its text below.
 func (k *knowledgeCommands) showOne(out *output, r *knowledge.Hit) {
 	where := ""
 	if r.Path != "" {
@@ -140,7 +141,7 @@ func (k *knowledgeCommands) showOne(out *output, r *knowledge.Hit) {
 	if r.Module != "" {
 		about += "  " + approval.Plain(r.Module)
 	}
-	out.print(out.painted(fmt.Sprintf("%.2f", r.Score), green), "  ", about, where, "\n")
+	out.print(out.coloured(fmt.Sprintf("%.2f", r.Score), green), "  ", about, where, "\n")
 	lines := strings.Split(strings.TrimRight(r.Content, "\n"), "\n")
 	for i, line := range lines {
 		if i == firstLines && !k.full && len(lines) > firstLines+1 {
@@ -148,15 +149,15 @@ func (k *knowledgeCommands) showOne(out *output, r *knowledge.Hit) {
 			break
 		}
 		line = approval.Plain(strings.ReplaceAll(line, "\t", "    "))
-		if room := widthOf(k.Stdout); room > 0 && !k.full {
-			line = cut(line, room-7)
+		if maxWidth := widthOf(k.Stdout); maxWidth > 0 && !k.full {
+			line = cut(line, maxWidth-7)
 		}
 		out.print("      ", line, "\n")
 	}
 	out.print("\n")
 }
 
-// indexCommand brings the index up to date.
+// indexCommand returns the command that updates the index.
 func (p *Program) indexCommand() *cobra.Command {
 	k := &knowledgeCommands{Program: p}
 	c := &cobra.Command{
@@ -164,7 +165,7 @@ func (p *Program) indexCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: k.with(k.index),
 	}
-	c.Flags().BoolVar(&p.asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&p.asJSON, "json", false, "print as JSON")
 	return c
 }
 
@@ -177,7 +178,7 @@ func (k *knowledgeCommands) index(cmd *cobra.Command, w Workspace, _ []string) e
 	if k.asJSON {
 		return writeJSON(k.Stdout, state)
 	}
-	_, err = fmt.Fprintf(k.Stdout, "%d files, %d pieces indexed with %s; %d files were looked at in %s\n",
+	_, err = fmt.Fprintf(k.Stdout, "%d files, %d chunks indexed with %s; checked %d files in %s\n",
 		state.Files, state.Pieces, approval.Plain(state.Model), state.Done, time.Since(begun).Round(100*time.Millisecond))
 	if state.Note != "" {
 		fmt.Fprintf(k.Stderr, "remit: %s\n", approval.Plain(state.Note))
@@ -185,18 +186,18 @@ func (k *knowledgeCommands) index(cmd *cobra.Command, w Workspace, _ []string) e
 	return err
 }
 
-// refresh brings the index up to date and shows how far it is.
+// refresh updates the index and shows the progress.
 func (k *knowledgeCommands) refresh(ctx context.Context, know *knowledge.Index) (knowledge.State, error) {
 	bar := k.bar("Indexing")
 	defer bar.end()
-	lines := &progressLines{out: k.Stderr, silent: bar.room > 0, said: time.Now()}
+	lines := &progressLines{out: k.Stderr, silent: bar.maxWidth > 0, printed: time.Now()}
 	err := know.Run(ctx, func(s knowledge.State) {
-		bar.tell(indexProgress(s))
-		lines.tell(indexProgress(s))
+		bar.update(indexProgress(s))
+		lines.update(indexProgress(s))
 	})
 	state := know.State()
 	if errors.Is(err, context.Canceled) {
-		return state, errors.New("interrupted; what was indexed is kept, and the next run goes on from there")
+		return state, errors.New("interrupted; the next run continues where this one stopped")
 	}
 	return state, err
 }

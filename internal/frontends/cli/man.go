@@ -37,11 +37,11 @@ func (p *Program) manCommand() *cobra.Command {
 			return p.page(p.Stdout, found, date)
 		},
 	}
-	c.Flags().StringVar(&dir, "dir", "", "folder to write all pages into")
+	c.Flags().StringVar(&dir, "dir", "", "write all pages to this folder")
 	return c
 }
 
-// manDate is the day that the pages tell; "" if nobody says.
+// manDate returns the date for the pages from SOURCE_DATE_EPOCH, or "" if that is not set.
 func (p *Program) manDate() (string, error) {
 	text, ok := p.Env("SOURCE_DATE_EPOCH")
 	if !ok || text == "" {
@@ -49,7 +49,7 @@ func (p *Program) manDate() (string, error) {
 	}
 	seconds, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || seconds < 0 {
-		return "", fmt.Errorf("SOURCE_DATE_EPOCH is %q; it must be seconds since 1970", text)
+		return "", fmt.Errorf("SOURCE_DATE_EPOCH is %q; it must be the seconds since 1970", text)
 	}
 	return time.Unix(seconds, 0).UTC().Format(time.DateOnly), nil
 }
@@ -57,7 +57,7 @@ func (p *Program) manDate() (string, error) {
 //go:embed man.tmpl
 var manTemplate string
 
-// page writes the page of one command by man.tmpl. ADR 4 says why not with cobra/doc.
+// page writes the manual page of one command with man.tmpl. ADR 4 says why cobra/doc is not used.
 func (p *Program) page(w io.Writer, c *cobra.Command, date string) error {
 	page, err := template.New("man").Funcs(template.FuncMap{
 		"roff": escaped, "upper": strings.ToUpper, "name": pageName, "paragraphs": paragraphs, "flags": visibleFlags,
@@ -80,7 +80,7 @@ func (p *Program) page(w io.Writer, c *cobra.Command, date string) error {
 	}{c, p.Version, date})
 }
 
-// pages makes a page of each command in a folder, those beneath it too.
+// pages writes the pages of a command and all its subcommands to a folder.
 func (p *Program) pages(dir string, c *cobra.Command, date string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make the folder of the pages: %w", err)
@@ -97,7 +97,7 @@ func (p *Program) pages(dir string, c *cobra.Command, date string) error {
 	return nil
 }
 
-// withSubcommands lists a command and all that people are told of beneath it.
+// withSubcommands returns a command and all its visible subcommands.
 func withSubcommands(c *cobra.Command) []*cobra.Command {
 	list := []*cobra.Command{c}
 	for _, sub := range c.Commands() {
@@ -110,7 +110,7 @@ func withSubcommands(c *cobra.Command) []*cobra.Command {
 
 func pageName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
-// paragraphs writes a text that is filled, but for lines that are indented: they stay as they are.
+// paragraphs converts text to roff. Paragraphs are filled; indented lines are kept as they are.
 func paragraphs(text string) string {
 	var b strings.Builder
 	verbatim := false
@@ -131,7 +131,7 @@ func paragraphs(text string) string {
 	return strings.TrimSuffix(b.String(), ".PP\n")
 }
 
-// visibleFlags are those of a command itself, in the order of their names.
+// visibleFlags returns the command's own flags that are not hidden, sorted by name.
 func visibleFlags(c *cobra.Command) (list []*pflag.Flag) {
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden {
@@ -149,14 +149,16 @@ func aboutFlag(f *pflag.Flag) string {
 	return about
 }
 
-// roffEscapes are for characters that a formatter would change, and for lines that it would obey.
+// roffEscapes escapes characters that a formatter would replace, and line starts that it would take
+// as requests.
 var roffEscapes = strings.NewReplacer(`\`, `\e`, "\n.", "\n\\&.", "\n'", "\n\\(aq",
 	"-", `\-`, "'", `\(aq`, `"`, `\(dq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`)
 
-// escaped writes text so that a formatter shows it as it is, and can be copied from.
-func escaped(words string) string {
+// escaped returns text in a form that a formatter prints unchanged, so that it can be copied from
+// the page.
+func escaped(text string) string {
 	var b strings.Builder
-	for _, c := range roffEscapes.Replace("\n" + words)[1:] {
+	for _, c := range roffEscapes.Replace("\n" + text)[1:] {
 		if c > '~' {
 			fmt.Fprintf(&b, `\[u%04X]`, c)
 		} else {

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// manRun runs "remit man" in this environment.
+// manRun runs "remit man" with an environment.
 func manRun(t *testing.T, env map[string]string, args ...string) (out string, err error) {
 	t.Helper()
 	var stdout bytes.Buffer
@@ -28,8 +28,7 @@ func manRun(t *testing.T, env map[string]string, args ...string) (out string, er
 	return stdout.String(), err
 }
 
-// Every command has a page, which is the same whenever it is written, and in which a
-// formatter finds nothing wrong.
+// TestManPages checks that every command has a reproducible page without formatting errors.
 func TestManPages(t *testing.T) {
 	env := map[string]string{"SOURCE_DATE_EPOCH": "1767225600"}
 	first, second := t.TempDir(), t.TempDir()
@@ -61,7 +60,7 @@ func TestManPages(t *testing.T) {
 	}
 }
 
-// checkRoff lets groff look for mistakes.
+// checkRoff checks a page with groff.
 func checkRoff(t *testing.T, name string, page []byte) {
 	t.Helper()
 	groff, err := exec.LookPath("groff")
@@ -76,7 +75,7 @@ func checkRoff(t *testing.T, name string, page []byte) {
 	}
 }
 
-// formatted is a page as a person reads it.
+// formatted returns a formatted page.
 func formatted(t *testing.T, page string) string {
 	t.Helper()
 	groff, err := exec.LookPath("groff")
@@ -92,7 +91,7 @@ func formatted(t *testing.T, page string) string {
 	return string(out)
 }
 
-// A page shows the command as its help does: the words, the options, the examples.
+// TestManPage checks that a page has the same text, options and examples as the help.
 func TestManPage(t *testing.T) {
 	page, err := manRun(t, nil, "export")
 	if err != nil {
@@ -110,7 +109,7 @@ func TestManPage(t *testing.T) {
 		}
 	})
 	for _, want := range []string{
-		"remit-export - " + export.Short, "remit export [flags]", "openai      tools of OpenAI's Chat Completions",
+		"remit-export - " + export.Short, "remit export [flags]", "openai      tools for OpenAI's Chat Completions API",
 		`of "remit serve"`, "POST /tools/{name}", "remit export --format openai --strict > tools.json", "SEE ALSO", "remit(1)",
 	} {
 		if !strings.Contains(text, want) {
@@ -141,7 +140,7 @@ func TestManRefuses(t *testing.T) {
 		{nil, []string{"exprot"}, `unknown command "remit exprot"; did you mean "export"?`},
 		{nil, []string{"approvals", "aprove"}, `unknown command "remit approvals aprove"; did you mean "approve"?`},
 		{nil, []string{"export", "--dir", t.TempDir()}, "--dir writes the pages of all commands; leave out export"},
-		{map[string]string{"SOURCE_DATE_EPOCH": "today"}, nil, `SOURCE_DATE_EPOCH is "today"; it must be seconds since 1970`},
+		{map[string]string{"SOURCE_DATE_EPOCH": "today"}, nil, `SOURCE_DATE_EPOCH is "today"; it must be the seconds since 1970`},
 		{map[string]string{"SOURCE_DATE_EPOCH": "-1"}, nil, `SOURCE_DATE_EPOCH is "-1"`},
 	} {
 		if out, err := manRun(t, tc.env, tc.args...); err == nil || !strings.HasPrefix(err.Error(), tc.want) || out != "" {
@@ -150,7 +149,7 @@ func TestManRefuses(t *testing.T) {
 	}
 }
 
-// What stands in a page is shown as it is, whatever it begins with.
+// TestEscaped checks that a formatter prints any text unchanged.
 func TestEscaped(t *testing.T) {
 	for _, words := range []string{`.SH x`, `'quoted' "words"`, `a\nb \fB`, "`^~-'", "naïve → 7 €", ".a\n.b\n'c", `%q \" x`} {
 		page := ".TH \"X\" \"1\" \"\" \"\" \"\"\n.nf\n" + escaped(words) + "\n"

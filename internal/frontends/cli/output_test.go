@@ -11,12 +11,13 @@ type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 
-// A script that keeps the answer in a file must hear that the file is not whole.
+// TestAnAnswerThatCannotBePrintedIsAnError checks the exit code of a failed write: a script that
+// redirects the output to a file must notice that the file is incomplete.
 func TestAnAnswerThatCannotBePrintedIsAnError(t *testing.T) {
 	t.Parallel()
 	p := &Program{Stdout: fullDisk{}}
 	if err := p.printBody([]byte("{}")); err == nil {
-		t.Error("nobody said that the answer was not printed")
+		t.Error("a failed write is not reported")
 	}
 	var out bytes.Buffer
 	p.Stdout = &out

@@ -10,58 +10,58 @@ import (
 	"remit/internal/toolsets/books"
 )
 
-// Progress tells how far something is that takes its time.
+// Progress is the state of a long operation.
 type Progress struct {
-	Done, Total int64  // bytes, or whatever Unit says; a Total of 0 is not known
-	Unit        string // empty: bytes
-	Name        string // what it is at
+	Done, Total int64  // in bytes, or in Unit; a Total of 0 means unknown
+	Unit        string // "" means bytes
+	Name        string // the current item
 }
 
-// bar shows a person how far something is. It appears only on a terminal, and only if
-// there is time to look at it.
+// bar is a progress bar. It appears only on a terminal, and only if the operation takes longer than
+// barAfter.
 type bar struct {
-	out   io.Writer
-	what  string
-	room  int // columns; 0 shows nothing
-	now   func() time.Time
-	begun time.Time
-	drawn time.Time // zero until it is shown
+	out      io.Writer
+	what     string
+	maxWidth int // columns of the terminal; 0 shows nothing
+	now      func() time.Time
+	begun    time.Time
+	drawn    time.Time // zero until it is shown
 }
 
 const (
-	barAfter = 500 * time.Millisecond // what is over by then needs none
+	barAfter = 500 * time.Millisecond // a shorter operation shows no bar
 	barEvery = 100 * time.Millisecond
 )
 
-// bar begins a bar on stderr.
+// bar returns a progress bar on stderr.
 func (p *Program) bar(what string) *bar {
-	return &bar{out: p.Stderr, what: what, room: widthOf(p.Stderr), now: time.Now, begun: time.Now()}
+	return &bar{out: p.Stderr, what: what, maxWidth: widthOf(p.Stderr), now: time.Now, begun: time.Now()}
 }
 
-// tell shows how far it is.
-func (b *bar) tell(at Progress) {
+// update shows the progress.
+func (b *bar) update(at Progress) {
 	now := b.now()
-	if b.room == 0 || now.Sub(b.begun) < barAfter || now.Sub(b.drawn) < barEvery {
+	if b.maxWidth == 0 || now.Sub(b.begun) < barAfter || now.Sub(b.drawn) < barEvery {
 		return
 	}
 	b.drawn = now
-	line := cut(b.line(at, now.Sub(b.begun)), b.room-1) // the last column would begin a new line
-	fmt.Fprint(b.out, "\r"+line+strings.Repeat(" ", max(b.room-1-columns(line), 0)))
+	line := cut(b.line(at, now.Sub(b.begun)), b.maxWidth-1) // writing the last column would wrap
+	fmt.Fprint(b.out, "\r"+line+strings.Repeat(" ", max(b.maxWidth-1-columns(line), 0)))
 }
 
-// tellBytes shows how far something is with a book.
-func (b *bar) tellBytes(at books.Progress) {
-	b.tell(Progress{Done: at.Done, Total: at.Total, Name: at.Name})
+// updateBytes shows the progress of an operation on a book.
+func (b *bar) updateBytes(at books.Progress) {
+	b.update(Progress{Done: at.Done, Total: at.Total, Name: at.Name})
 }
 
-// end takes the bar away.
+// end removes the bar.
 func (b *bar) end() {
 	if !b.drawn.IsZero() {
-		fmt.Fprint(b.out, "\r"+strings.Repeat(" ", b.room-1)+"\r")
+		fmt.Fprint(b.out, "\r"+strings.Repeat(" ", b.maxWidth-1)+"\r")
 	}
 }
 
-// line is what the bar says.
+// line returns the text of the bar.
 func (b *bar) line(at Progress, took time.Duration) string {
 	name := approval.Plain(at.Name)
 	if at.Total <= 0 {
@@ -78,7 +78,7 @@ func (b *bar) line(at Progress, took time.Duration) string {
 		100*done, at.amount(at.Done), at.amount(at.Total), left, name)
 }
 
-// amount writes so much of what is counted.
+// amount formats n with the unit.
 func (at Progress) amount(n int64) string {
 	if at.Unit == "" {
 		return size(n)
@@ -86,7 +86,7 @@ func (at Progress) amount(n int64) string {
 	return fmt.Sprintf("%d %s", n, at.Unit)
 }
 
-// remaining says how long something will take, as exactly as anybody knows.
+// remaining formats the estimated time left, in one unit.
 func remaining(d time.Duration) string {
 	switch {
 	case d < time.Minute:
@@ -98,7 +98,7 @@ func remaining(d time.Duration) string {
 	}
 }
 
-// size writes a number of bytes as people do.
+// size formats a number of bytes with a decimal unit.
 func size(n int64) string {
 	const unit = 1000
 	if n < unit {
@@ -114,19 +114,19 @@ func size(n int64) string {
 	return fmt.Sprintf("%.1f GB", value)
 }
 
-// progressLines tells where nobody sees a bar how far something is: a line every few seconds.
+// progressLines prints the progress as a line every few seconds, where no bar can be shown.
 type progressLines struct {
-	out    io.Writer
-	silent bool
-	said   time.Time
+	out     io.Writer
+	silent  bool
+	printed time.Time
 }
 
 const lineEvery = 2 * time.Second
 
-func (l *progressLines) tell(p Progress) {
-	if l.silent || p.Total == 0 || time.Since(l.said) < lineEvery {
+func (l *progressLines) update(p Progress) {
+	if l.silent || p.Total == 0 || time.Since(l.printed) < lineEvery {
 		return
 	}
-	l.said = time.Now()
+	l.printed = time.Now()
 	fmt.Fprintf(l.out, "remit: indexing: %d of %d %s\n", p.Done, p.Total, p.Unit)
 }

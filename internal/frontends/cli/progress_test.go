@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// A bar appears when there is time to look at it, fits the screen, and goes away.
+// TestBar checks that a bar appears after a delay, fits the width, and is removed at the end.
 func TestBar(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
 	var out bytes.Buffer
-	b := &bar{out: &out, what: "Importing", room: 60, now: func() time.Time { return now }, begun: now}
-	b.tell(Progress{Done: 1, Total: 4_000_000, Name: "a.md"})
+	b := &bar{out: &out, what: "Importing", maxWidth: 60, now: func() time.Time { return now }, begun: now}
+	b.update(Progress{Done: 1, Total: 4_000_000, Name: "a.md"})
 	if b.end(); out.Len() != 0 {
 		t.Fatalf("at once it shows %q", out.String())
 	}
 	now = now.Add(3 * time.Second)
-	b.tell(Progress{Done: 1_000_000, Total: 4_000_000, Name: "lessons/\x1b[31m.md"})
+	b.update(Progress{Done: 1_000_000, Total: 4_000_000, Name: "lessons/\x1b[31m.md"})
 	const want = "\rImporting  [#####...............]  25 %  1.0 MB of 4.0 MB "
 	if got := out.String(); !strings.HasPrefix(got, want[:58]) || columns(got[1:]) != 59 || strings.Contains(got, "\x1b") {
 		t.Errorf("it shows %q", got)
 	}
 	out.Reset()
-	b.tell(Progress{Done: 2_000_000, Total: 4_000_000})
+	b.update(Progress{Done: 2_000_000, Total: 4_000_000})
 	if out.Len() != 0 {
 		t.Errorf("a moment later it shows %q", out.String())
 	}
@@ -34,13 +34,13 @@ func TestBar(t *testing.T) {
 	}
 	unseen := &bar{out: &out, now: func() time.Time { return now }}
 	out.Reset()
-	unseen.tell(Progress{Done: 1, Total: 2})
+	unseen.update(Progress{Done: 1, Total: 2})
 	if unseen.end(); out.Len() != 0 {
 		t.Errorf("where nobody looks it shows %q", out.String())
 	}
 }
 
-func TestBarSaysWhatIsLeft(t *testing.T) {
+func TestBarShowsTimeLeft(t *testing.T) {
 	t.Parallel()
 	b := &bar{what: "Checking"}
 	for want, at := range map[string]Progress{

@@ -25,51 +25,51 @@ type Settings struct {
 	ReadOnly        bool
 	Approve         approval.Mode
 	Database        string
-	Books           []string       // where books are kept: file://FOLDER or s3://...; the first holds new ones
-	PublicURL       string         // where others reach what serve serves; "" if that is where it listens
-	CDNURL          string         // where others serve assets; "" if nobody does
-	Watch           bool           // changes of files are told by the system, where it can; else they are looked for
-	CodeMemory      contract.Bytes // how much of the project's text is kept in memory to be searched
-	Embeddings      string         // what makes vectors of texts: local, or the address of a service
-	EmbeddingsModel string         // the model of that service
-	EmbeddingsOnly  bool           // a search fails if the service does, and does not fall back
-	Config          string         // the file that was, or would be, read
+	Books           []string       // where books are stored: file://FOLDER or s3://...; new books go to the first
+	PublicURL       string         // base URL for links; "" means the address that serve listens on
+	CDNURL          string         // base URL for links to assets; "" means serve delivers them
+	Watch           bool           // use the system's file notifications, where it has them; otherwise scan
+	CodeMemory      contract.Bytes // how much of the project's text is kept in memory for searches
+	Embeddings      string         // source of embeddings: local, or the URL of a service
+	EmbeddingsModel string         // model of the embedding service
+	EmbeddingsOnly  bool           // fail a search if the embedding service fails; no fallback
+	Config          string         // path of the configuration file, whether it exists or not
 	RateLimits      bool
 	LogLevel        slog.Level
-	Addr            string                         // where serve listens
-	TLSCert, TLSKey string                         // files of the certificate that serve shows, and of its key; "" is plain HTTP
-	BehindProxy     bool                           // whoever connects is a proxy, which keeps others out and speaks TLS with them
-	Identity        string                         // whether callers over HTTP have to say who they are: auto, on or off
-	OIDCIssuer      string                         // who vouches for callers by OpenID Connect; "" is nobody
-	OIDCAudience    string                         // who the tokens of that issuer must be for; "" is this server
-	OIDCUser        string                         // the claim that names a caller's user
-	Webhook         string                         // what server is told of new approval requests; "" is none
-	Tools           map[string]contract.Tightening // by tool name; only from the file
-	// Env is the environment, where programs look for the credentials of S3.
+	Addr            string                         // address that serve listens on
+	TLSCert, TLSKey string                         // certificate and key files of serve; "" means plain HTTP
+	BehindProxy     bool                           // only a proxy can connect, and the proxy terminates TLS
+	Identity        string                         // whether HTTP callers must identify themselves: auto, on or off
+	OIDCIssuer      string                         // trusted OpenID Connect issuer; "" for none
+	OIDCAudience    string                         // audience that the issuer's tokens must name; "" means this server
+	OIDCUser        string                         // claim that holds the caller's user
+	Webhook         string                         // URL to notify of new approval requests; "" for none
+	Tools           map[string]contract.Tightening // by tool name; set only in the file
+	// Env looks up environment variables, such as the credentials for S3.
 	Env func(string) (string, bool)
 
-	values []Value    // as printed by config print
-	file   configFile // what was read
+	values []Value    // for config print
+	file   configFile // the parsed configuration file
 }
 
-// Values are all settings with their origin.
+// Values returns all settings with their origins.
 func (s *Settings) Values() []Value { return s.values }
 
-// Loosened lists what a file that came with the workspace switches off, so that
-// whoever starts Remit is told.
+// Loosened lists the protections that the configuration file switches off. The file may have come
+// with the workspace, so the caller warns the person who starts Remit.
 func (s *Settings) Loosened() []string {
 	var keys []string
 	for _, v := range s.values {
-		if v.Origin == FromFile && (v.Key == "approve" && v.Value == "auto" || (v.Key == "rate_limits" || v.Key == "identity") && v.Value == "off") {
+		isOff := v.Key == "approve" && v.Value == "auto" || (v.Key == "rate_limits" || v.Key == "identity") && v.Value == "off"
+		if v.Origin == FromFile && isOff {
 			keys = append(keys, v.Key+": "+v.Value)
 		}
 	}
 	return keys
 }
 
-// Addressable are the toolsets that each have an address of their own when HTTP
-// is served: those that were chosen, and all that people are told of if nobody
-// chose.
+// Addressable returns the toolsets that have an HTTP endpoint of their own: the chosen ones, or all
+// toolsets that are not hidden if none were chosen.
 func (s *Settings) Addressable(known []*contract.Set) []string {
 	if s.Origin("toolsets") != FromDefault {
 		return s.Toolsets
@@ -83,7 +83,7 @@ func (s *Settings) Addressable(known []*contract.Set) []string {
 	return names
 }
 
-// Origin is where the value of a setting came from.
+// Origin returns where the value of a setting came from.
 func (s *Settings) Origin(key string) Origin {
 	for _, v := range s.values {
 		if v.Key == key {
@@ -93,10 +93,10 @@ func (s *Settings) Origin(key string) Origin {
 	return FromDefault
 }
 
-// Origin says where a value came from; the greater one wins.
+// Origin says where a value came from.
 type Origin string
 
-// The origins, in the order of precedence.
+// The origins, highest precedence first.
 const (
 	FromFlag    Origin = "flag"
 	FromEnv     Origin = "environment"
@@ -104,48 +104,65 @@ const (
 	FromDefault Origin = "default"
 )
 
-// Value is one part of the effective configuration, with what is secret left out.
+// Value is one setting of the effective configuration, without secrets.
 type Value struct {
 	Key    string `json:"key"`
 	Value  string `json:"value"`
 	Origin Origin `json:"origin"`
 }
 
-// setting is one thing that can be set by flag, environment and file. The flag is
-// the key with dashes, the variable is REMIT_ and the key in capitals.
+// setting can be given by flag, environment variable and file. The flag is the key with dashes;
+// the variable is REMIT_ and the key in capitals.
 type setting struct {
+	group                flagGroup
 	key, fallback, about string
 }
 
-// settingsTable lists every setting once. Where a default hangs on others, it is
-// worked out after them.
+// flagGroup is a heading for global flags in the help of the root command.
+type flagGroup string
+
+const (
+	workspaceFlags flagGroup = "Workspace flags"
+	servingFlags   flagGroup = "Serving flags"
+	identityFlags  flagGroup = "Identity flags"
+	searchFlags    flagGroup = "Search flags"
+	storageFlags   flagGroup = "Storage flags"
+)
+
+// flagGroups returns the groups in the order of the help.
+func flagGroups() []flagGroup {
+	return []flagGroup{workspaceFlags, servingFlags, identityFlags, searchFlags, storageFlags}
+}
+
+// settingsTable lists every setting once. A default with ROOT or DATA in it is expanded after
+// those two are known.
 var settingsTable = []setting{
-	{"root", ".", "folder that the tools work in"},
-	{"data", "ROOT/.remit", "folder for Remit's own data"},
-	{"toolsets", "learning-os,tasks,books,context", "toolsets to serve, separated by commas"},
-	{"read_only", "false", "refuse every tool that writes"},
-	{"approve", "ask", "what happens to calls that need approval: ask, auto or deny"},
-	{"database", "sqlite://DATA/remit.db", "where state is kept: sqlite://PATH, or postgres://USER@HOST/NAME"},
-	{"books", "file://DATA/library", "where books are kept: file://FOLDER, s3://BUCKET/PREFIX?..., or both"},
-	{"public_url", "", "where links lead if not to where serve listens: the address of a proxy in front of it"},
-	{"cdn_url", "", "where links to assets lead if not to serve: the address of whatever serves the files of the library"},
-	{"watch", "on", "let the system tell which files change; off to look at all of them before each search"},
-	{"code_memory", "512MiB", "memory for the text of the project; the rest is read from disk"},
-	{"embeddings", "local", "vectors for context_search: local, or the URL of a service like OpenAI's"},
-	{"embeddings_model", "", "its model; the key is in REMIT_EMBEDDINGS_KEY"},
-	{"embeddings_only", "off", "on: a search fails if it does; off: the local model answers"},
-	{"config", "ROOT/remit.yaml", "configuration file"},
-	{"rate_limits", "on", "on, or off for benchmarks and trusted local use"},
-	{"log_level", "warn", "debug, info, warn or error; info for serve"},
-	{"addr", "127.0.0.1:8722", "where serve listens; port 0 takes any that is free"},
-	{"tls_cert", "", "certificate file of serve, PEM; read again when it changes"},
-	{"tls_key", "", "file of its private key, PEM"},
-	{"behind_proxy", "false", "a proxy in front of serve speaks TLS with others, and sets X-Forwarded-For"},
-	{"identity", "auto", "must callers over HTTP send a token: on, off, or auto: once there is one"},
-	{"oidc_issuer", "", "OpenID Connect issuer whose tokens are taken"},
-	{"oidc_audience", "", "the audience that its tokens must have; this server's /mcp if not given"},
-	{"oidc_user", "sub", "the claim of its tokens that names the user"},
-	{"webhook", "", "URL that is told of new approval requests, signed with REMIT_WEBHOOK_SECRET"},
+	{workspaceFlags, "root", ".", "workspace folder that the tools work in"},
+	{storageFlags, "data", "ROOT/.remit", "folder for Remit's own data"},
+	{workspaceFlags, "toolsets", "learning-os,tasks,books,context", "toolsets to serve, separated by commas"},
+	{workspaceFlags, "read_only", "false", "refuse every tool that writes"},
+	{workspaceFlags, "approve", "ask", "how to handle calls that need approval: ask a person, auto (allow all) or deny"},
+	{storageFlags, "database", "sqlite://DATA/remit.db", "where to store state: sqlite://PATH or postgres://USER@HOST/NAME"},
+	{storageFlags, "books", "file://DATA/library", "where to store books: file://FOLDER, s3://BUCKET/PREFIX?..., or both (with a comma)"},
+	{servingFlags, "public_url", "", "base URL for links, if clients reach serve through a proxy; by default the address of serve"},
+	{storageFlags, "cdn_url", "", "base URL for links to book assets, if another server delivers them; by default the address of serve"},
+	{searchFlags, "watch", "on", "use file notifications of the system: on, or off to check all files before each search"},
+	{searchFlags, "code_memory", "512MiB", "memory for the text of the project; text beyond it is read from disk"},
+	{searchFlags, "embeddings", "local", "source of embeddings: local (built-in model), or the URL of an OpenAI-compatible service"},
+	{searchFlags, "embeddings_model", "", "model of the embedding service; its API key is read from REMIT_EMBEDDINGS_KEY"},
+	{searchFlags, "embeddings_only", "off", "on: fail if the embedding service fails; off: fall back to the built-in model"},
+	{workspaceFlags, "config", "ROOT/remit.yaml", "configuration file"},
+	{workspaceFlags, "rate_limits", "on", "enforce rate limits: on, or off for benchmarks and trusted local use"},
+	{workspaceFlags, "log_level", "warn", "lowest level to log: debug, info, warn or error; serve uses info unless you set it"},
+	{servingFlags, "addr", "127.0.0.1:8722", "address that serve listens on; port 0 takes any free port"},
+	{servingFlags, "tls_cert", "", "TLS certificate file of serve (PEM); reloaded when it changes"},
+	{servingFlags, "tls_key", "", "private key file of the TLS certificate (PEM)"},
+	{servingFlags, "behind_proxy", "false", "serve runs behind a proxy that terminates TLS and sets X-Forwarded-For"},
+	{identityFlags, "identity", "auto", "whether HTTP callers must send a token: on, off, or auto (once a token exists)"},
+	{identityFlags, "oidc_issuer", "", "OpenID Connect issuer whose tokens are accepted"},
+	{identityFlags, "oidc_audience", "", "audience that the issuer's tokens must name; by default this server's /mcp URL"},
+	{identityFlags, "oidc_user", "sub", "claim of the issuer's tokens that holds the user"},
+	{servingFlags, "webhook", "", "URL to notify of new approval requests, signed with REMIT_WEBHOOK_SECRET"},
 }
 
 func (s setting) flag() string { return strings.ReplaceAll(s.key, "_", "-") }
@@ -156,7 +173,7 @@ func settingKeys() []string {
 	return convert(settingsTable, func(s setting) string { return s.key })
 }
 
-// addSettingFlags gives a command the flags of all settings.
+// addSettingFlags adds a flag for each setting.
 func addSettingFlags(flags *pflag.FlagSet) {
 	for _, s := range settingsTable {
 		about := s.about + " (" + s.variable() + ")"
@@ -168,7 +185,7 @@ func addSettingFlags(flags *pflag.FlagSet) {
 	}
 }
 
-// resolver looks values up in the four layers.
+// resolver looks up values by precedence: flag, environment, file, default.
 type resolver struct {
 	flags *pflag.FlagSet
 	env   func(string) (string, bool)
@@ -176,7 +193,7 @@ type resolver struct {
 	found []Value
 }
 
-// resolveSettings works out every setting.
+// resolveSettings returns the effective value of every setting.
 func resolveSettings(flags *pflag.FlagSet, env func(string) (string, bool)) (Settings, error) {
 	r := &resolver{flags: flags, env: env}
 	s := Settings{Env: env}
@@ -190,17 +207,17 @@ func resolveSettings(flags *pflag.FlagSet, env func(string) (string, bool)) (Set
 		return s, err
 	}
 	if origin == FromDefault {
-		if err := r.file.staysBeneath(s.Root); err != nil {
+		if err := r.file.checkWithin(s.Root); err != nil {
 			return s, err
 		}
 	}
 	s.file, s.Tools = r.file, r.file.tools
 	s.Data = r.path(&s, "data")
 	database, databaseOrigin := r.lookup("database")
-	s.Database = within(database, "sqlite://DATA/", "sqlite://"+s.Data+"/")
-	r.note("database", withoutPassword(s.Database), databaseOrigin)
+	s.Database = expandPrefix(database, "sqlite://DATA/", "sqlite://"+s.Data+"/")
+	r.record("database", withoutPassword(s.Database), databaseOrigin)
 	err = errors.Join(
-		r.places(&s),
+		r.books(&s),
 		r.parse("public_url", webAddress(&s.PublicURL)),
 		r.parse("cdn_url", webAddress(&s.CDNURL)),
 		r.parse("toolsets", func(text string) error {
@@ -222,30 +239,30 @@ func resolveSettings(flags *pflag.FlagSet, env func(string) (string, bool)) (Set
 			return nil
 		}),
 		r.parse("addr", s.parseAddr),
-		r.guarding(&s),
+		r.access(&s),
 	)
 	s.values = r.found
 	return s, err
 }
 
-// root finds the folder that the tools work in.
+// root returns the absolute path of the workspace folder.
 func (r *resolver) root() (string, error) {
 	text, origin := r.lookup("root")
 	root, err := filepath.Abs(text)
 	if err != nil {
 		return "", fmt.Errorf("find the root folder: %w", err)
 	}
-	r.note("root", root, origin)
+	r.record("root", root, origin)
 	if info, err := os.Stat(root); err != nil || !info.IsDir() {
-		return "", fmt.Errorf("root (from %s): there is no folder %s", origin, root)
+		return "", fmt.Errorf("root (from %s): folder %s does not exist", origin, root)
 	}
 	return root, nil
 }
 
-// LocalEmbeddings stands for the model that is part of the program.
+// LocalEmbeddings is the value of Settings.Embeddings for the built-in model.
 const LocalEmbeddings = "local"
 
-// embeddings finds what makes vectors of texts. A service has to be told which model is meant.
+// embeddings resolves the source of embeddings. A service needs the name of a model.
 func (r *resolver) embeddings(s *Settings) error {
 	return errors.Join(
 		r.parse("embeddings", func(text string) error {
@@ -266,8 +283,8 @@ func (r *resolver) embeddings(s *Settings) error {
 	)
 }
 
-// guarding finds how serve tells callers apart, and what keeps others from listening.
-func (r *resolver) guarding(s *Settings) error {
+// access resolves how serve identifies callers and encrypts connections.
+func (r *resolver) access(s *Settings) error {
 	s.TLSCert, s.TLSKey = r.optionalPath(s, "tls_cert"), r.optionalPath(s, "tls_key")
 	err := errors.Join(
 		r.parse("behind_proxy", oneOf(&s.BehindProxy, "true", "false")),
@@ -281,35 +298,35 @@ func (r *resolver) guarding(s *Settings) error {
 		r.webhook(s),
 	)
 	if (s.TLSCert == "") != (s.TLSKey == "") {
-		err = errors.Join(err, errors.New("tls_cert and tls_key go together; give both, or neither"))
+		err = errors.Join(err, errors.New("tls_cert and tls_key must be set together; set both or neither"))
 	}
 	return err
 }
 
-// optionalPath finds a path that may be left out.
+// optionalPath resolves a path that may be empty.
 func (r *resolver) optionalPath(s *Settings, key string) string {
 	text, origin := r.lookup(key)
 	if text == "" {
-		r.note(key, "", origin)
+		r.record(key, "", origin)
 		return ""
 	}
 	return r.path(s, key)
 }
 
-// parseAddr takes the address over if it is one.
+// parseAddr sets the address if it is a valid host and port.
 func (s *Settings) parseAddr(text string) error {
 	_, port, err := net.SplitHostPort(text)
 	if err != nil {
 		return fmt.Errorf("%q must be a host and a port, such as 127.0.0.1:8722", text)
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return fmt.Errorf("%q is not a port; use 0 to 65535, 0 for any that is free", port)
+		return fmt.Errorf("%q is not a port; use 0 to 65535 (0 takes any free port)", port)
 	}
 	s.Addr = text
 	return nil
 }
 
-// lookup finds a value and its origin.
+// lookup returns the value of a setting and its origin.
 func (r *resolver) lookup(key string) (string, Origin) {
 	s := settingsTable[slices.Index(settingKeys(), key)]
 	if f := r.flags.Lookup(s.flag()); f != nil && f.Changed {
@@ -324,21 +341,21 @@ func (r *resolver) lookup(key string) (string, Origin) {
 	return s.fallback, FromDefault
 }
 
-func (r *resolver) note(key, text string, origin Origin) {
+func (r *resolver) record(key, text string, origin Origin) {
 	r.found = append(r.found, Value{key, text, origin})
 }
 
-// path finds a path. One from the file is relative to the root, one from a
-// person's shell to where they stand.
+// path resolves a path. A path from the file is relative to the root; a path from a flag or
+// variable is relative to the current folder.
 func (r *resolver) path(s *Settings, key string) string {
 	text, origin := r.lookup(key)
 	text = s.absolute(text, origin)
-	r.note(key, text, origin)
+	r.record(key, text, origin)
 	return text
 }
 
 func (s *Settings) absolute(path string, origin Origin) string {
-	path = within(path, "ROOT/", s.Root+"/")
+	path = expandPrefix(path, "ROOT/", s.Root+"/")
 	if origin == FromFile && !filepath.IsAbs(path) {
 		path = filepath.Join(s.Root, path)
 	}
@@ -348,19 +365,19 @@ func (s *Settings) absolute(path string, origin Origin) string {
 	return path
 }
 
-// within puts a folder in the place of the word that stands for it, at the start of
-// a value alone: a path may well have such a word in it.
-func within(text, word, folder string) string {
+// expandPrefix replaces a placeholder such as ROOT/ at the start of a value. Elsewhere in a path
+// the same letters are an ordinary name.
+func expandPrefix(text, word, folder string) string {
 	if rest, ok := strings.CutPrefix(text, word); ok {
 		return folder + rest
 	}
 	return text
 }
 
-// parse reads a value, and says which setting is wrong and where it was set.
+// parse reads a value. Its error says which setting is wrong and where it was set.
 func (r *resolver) parse(key string, read func(string) error) error {
 	text, origin := r.lookup(key)
-	r.note(key, text, origin)
+	r.record(key, text, origin)
 	if err := read(text); err != nil {
 		return r.file.wrongValue(key, origin, err)
 	}

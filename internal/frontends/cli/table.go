@@ -14,19 +14,19 @@ import (
 	"golang.org/x/text/width"
 )
 
-// table writes rows in columns. On a terminal it is cut to fit.
+// table prints rows in columns. On a terminal it is truncated to the width.
 type table struct {
-	gives  int    // the column that is cut first; 0 is the last one
-	colour bool   // show what is painted
-	none   string // what is written if there is nothing below the first row
+	shrink int    // column to shrink first; 0 is the last one
+	colour bool   // print colours
+	empty  string // text to print if there is no row below the heading
 	rows   [][]string
 	paints map[cell]paint
 }
 
-// cell is the place of a text in a table.
+// cell is the position of a text in a table.
 type cell struct{ row, column int }
 
-// paint is how a terminal is told of a colour.
+// paint is the ANSI code of a colour.
 type paint string
 
 const (
@@ -36,7 +36,7 @@ const (
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
-// paint gives a cell of the row that was added last a colour.
+// paint sets the colour of a cell in the last row.
 func (t *table) paint(column int, p paint) {
 	if t.paints == nil {
 		t.paints = map[cell]paint{}
@@ -45,31 +45,31 @@ func (t *table) paint(column int, p paint) {
 }
 
 func (t *table) write(w io.Writer) {
-	if len(t.rows) < 2 && t.none != "" {
-		fmt.Fprintln(w, t.none)
+	if len(t.rows) < 2 && t.empty != "" {
+		fmt.Fprintln(w, t.empty)
 		return
 	}
 	t.writeWithin(w, widthOf(w))
 }
 
-// writeWithin writes lines of so many columns at most; 0 is as many as it takes.
-func (t *table) writeWithin(w io.Writer, room int) {
-	if room <= 0 {
-		room = math.MaxInt
+// writeWithin writes lines of at most maxWidth columns; 0 is no limit.
+func (t *table) writeWithin(w io.Writer, maxWidth int) {
+	if maxWidth <= 0 {
+		maxWidth = math.MaxInt
 	}
-	widths := t.widths(room)
+	widths := t.widths(maxWidth)
 	for i := range t.rows {
-		fmt.Fprintln(w, t.line(i, widths, room))
+		fmt.Fprintln(w, t.line(i, widths, maxWidth))
 	}
 }
 
 const (
-	gap     = 2 // columns between two cells
-	atLeast = 8 // columns that the one that gives keeps
+	gap      = 2 // columns between two cells
+	minWidth = 8 // minimum width of the shrunk column
 )
 
-// widths works out how wide each column is.
-func (t *table) widths(room int) []int {
+// widths returns the width of each column.
+func (t *table) widths(maxWidth int) []int {
 	var widths []int
 	for _, row := range t.rows {
 		for i, text := range row {
@@ -79,32 +79,32 @@ func (t *table) widths(room int) []int {
 			widths[i] = max(widths[i], columns(text))
 		}
 	}
-	over := gap*(len(widths)-1) - room
+	over := gap*(len(widths)-1) - maxWidth
 	for _, n := range widths {
 		over += n
 	}
-	if over > 0 && t.gives > 0 {
-		widths[t.gives] = max(widths[t.gives]-over, min(widths[t.gives], atLeast))
+	if over > 0 && t.shrink > 0 {
+		widths[t.shrink] = max(widths[t.shrink]-over, min(widths[t.shrink], minWidth))
 	}
 	return widths
 }
 
-// line puts the cells of a row side by side, as far as there is room.
-func (t *table) line(row int, widths []int, room int) string {
+// line formats a row, truncated to maxWidth columns.
+func (t *table) line(row int, widths []int, maxWidth int) string {
 	var b strings.Builder
 	cells := t.rows[row]
 	for i, text := range cells {
-		text = cut(text, min(widths[i], room))
-		room -= widths[i] + gap
-		b.WriteString(t.painted(cell{row, i}, text))
-		if i < len(cells)-1 && room > 0 {
+		text = cut(text, min(widths[i], maxWidth))
+		maxWidth -= widths[i] + gap
+		b.WriteString(t.coloured(cell{row, i}, text))
+		if i < len(cells)-1 && maxWidth > 0 {
 			b.WriteString(strings.Repeat(" ", widths[i]-columns(text)+gap))
 		}
 	}
 	return b.String()
 }
 
-func (t *table) painted(at cell, text string) string {
+func (t *table) coloured(at cell, text string) string {
 	p, ok := t.paints[at]
 	if !ok || !t.colour || text == "" {
 		return text
@@ -112,8 +112,8 @@ func (t *table) painted(at cell, text string) string {
 	return "\x1b[" + string(p) + "m" + text + "\x1b[0m"
 }
 
-// widthOf is how many columns a terminal has, 80 if it does not tell; 0 for anything
-// else, which is never cut.
+// widthOf returns the number of columns of a terminal, 80 if the terminal does not report it, and 0
+// for any other writer, whose lines are never truncated.
 func widthOf(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok || !isTerminal(f) {
@@ -130,20 +130,20 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// colours tells whether the person who reads stdout sees colours, and wants them.
+// colours reports whether stdout shows colours and the user has not switched them off.
 func (p *Program) colours() bool {
 	unwanted, _ := p.Env("NO_COLOR")
 	kind, _ := p.Env("TERM")
 	return isTerminal(p.Stdout) && unwanted == "" && kind != "dumb"
 }
 
-// withJSON gives a command the flag that has show print for scripts.
+// withJSON adds the flag --json, which makes show print JSON.
 func (p *Program) withJSON(about string, c *cobra.Command) *cobra.Command {
 	c.Flags().BoolVar(&p.asJSON, "json", false, about)
 	return c
 }
 
-// show prints a value for scripts, or has it printed for people.
+// show prints v as JSON with --json, and calls print otherwise.
 func (p *Program) show(v any, print func()) error {
 	if p.asJSON {
 		return writeJSON(p.Stdout, v)
@@ -161,7 +161,7 @@ func convert[From, To any](list []From, as func(From) To) []To {
 	return made
 }
 
-// writeJSON writes a value for scripts.
+// writeJSON writes a value as indented JSON.
 func writeJSON(w io.Writer, v any) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
@@ -169,7 +169,7 @@ func writeJSON(w io.Writer, v any) error {
 	return encoder.Encode(v)
 }
 
-// columns is how many columns of a terminal a text takes.
+// columns returns how many columns text takes on a terminal.
 func columns(text string) int {
 	n := 0
 	for _, r := range text {
@@ -180,7 +180,7 @@ func columns(text string) int {
 
 func columnsOf(r rune) int {
 	switch {
-	case r < 0x300: // Latin, without a look at any table
+	case r < 0x300: // Latin needs no table lookup
 		return 1
 	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
 		return 0
@@ -193,17 +193,17 @@ func columnsOf(r rune) int {
 	}
 }
 
-// cut shortens a text to so many columns, and shows that it did.
-func cut(text string, room int) string {
-	if room < 1 {
+// cut truncates text to maxWidth columns, with an ellipsis at the end.
+func cut(text string, maxWidth int) string {
+	if maxWidth < 1 {
 		return ""
 	}
-	if len(text) <= room || columns(text) <= room {
+	if len(text) <= maxWidth || columns(text) <= maxWidth {
 		return text
 	}
 	var b strings.Builder
 	for _, r := range text {
-		if room -= columnsOf(r); room < 1 { // one is for the ellipsis
+		if maxWidth -= columnsOf(r); maxWidth < 1 { // one is for the ellipsis
 			break
 		}
 		b.WriteRune(r)

@@ -31,9 +31,9 @@ func TestColumns(t *testing.T) {
 func TestCut(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
-		text string
-		room int
-		want string
+		text     string
+		maxWidth int
+		want     string
 	}{
 		{"milk", 4, "milk"},
 		{"milk", 3, "mi…"},
@@ -42,22 +42,22 @@ func TestCut(t *testing.T) {
 		{"Müsli", 5, "Müsli"},
 		{"牛乳牛乳", 8, "牛乳牛乳"},
 		{"牛乳牛乳", 7, "牛乳牛…"},
-		{"牛乳牛乳", 6, "牛乳…"}, // half a character is none
+		{"牛乳牛乳", 6, "牛乳…"}, // half of a wide character is left out
 	} {
-		if got := cut(tc.text, tc.room); got != tc.want {
-			t.Errorf("cut(%q, %d) = %q, want %q", tc.text, tc.room, got, tc.want)
+		if got := cut(tc.text, tc.maxWidth); got != tc.want {
+			t.Errorf("cut(%q, %d) = %q, want %q", tc.text, tc.maxWidth, got, tc.want)
 		}
 	}
 }
 
-func TestTableCutsTheColumnThatGives(t *testing.T) {
+func TestTableShrinksOneColumn(t *testing.T) {
 	t.Parallel()
 	var sheet table
-	sheet.gives = 1
+	sheet.shrink = 1
 	sheet.add("ID", "TITLE", "DUE")
 	sheet.add("7", "Learn to play the piano", "2026-11-16")
 	sheet.add("12", "牛乳を買う", "")
-	for room, want := range map[int]string{
+	for maxWidth, want := range map[int]string{
 		0: "ID  TITLE                    DUE\n" +
 			"7   Learn to play the piano  2026-11-16\n" +
 			"12  牛乳を買う               \n",
@@ -69,14 +69,14 @@ func TestTableCutsTheColumnThatGives(t *testing.T) {
 			"12  牛乳を…   \n",
 	} {
 		var b strings.Builder
-		sheet.writeWithin(&b, room)
+		sheet.writeWithin(&b, maxWidth)
 		if trimmed(b.String()) != trimmed(want) {
-			t.Errorf("in %d columns:\n%swant\n%s", room, b.String(), want)
+			t.Errorf("in %d columns:\n%swant\n%s", maxWidth, b.String(), want)
 		}
 	}
 }
 
-// trimmed leaves out the spaces at the end of lines, which nobody sees.
+// trimmed removes the spaces at the end of lines.
 func trimmed(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {
@@ -89,16 +89,16 @@ func TestTableFits(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOf(rapid.RuneFrom([]rune("ab e\u0301牛🥛ß…")))
-		sheet := table{gives: rapid.IntRange(0, 2).Draw(t, "gives")}
+		sheet := table{shrink: rapid.IntRange(0, 2).Draw(t, "shrink")}
 		for range rapid.IntRange(1, 5).Draw(t, "rows") {
 			sheet.add(text.Draw(t, "a"), text.Draw(t, "b"), text.Draw(t, "c"))
 		}
-		room := rapid.IntRange(1, 60).Draw(t, "room")
+		maxWidth := rapid.IntRange(1, 60).Draw(t, "maxWidth")
 		var b strings.Builder
-		sheet.writeWithin(&b, room)
+		sheet.writeWithin(&b, maxWidth)
 		for line := range strings.SplitSeq(b.String(), "\n") {
-			if n := columns(line); n > room {
-				t.Fatalf("a line of %d columns in %d: %q", n, room, line)
+			if n := columns(line); n > maxWidth {
+				t.Fatalf("a line of %d columns in %d: %q", n, maxWidth, line)
 			}
 		}
 	})

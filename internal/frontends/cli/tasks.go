@@ -16,26 +16,26 @@ import (
 	"remit/internal/engine/approval"
 )
 
-// tasksCommand lists tasks, and holds the commands that change them.
+// tasksCommand returns the command that lists tasks, with its subcommands.
 func (p *Program) tasksCommand() *cobra.Command {
 	t := &taskCommands{Program: p}
 	c := t.list("tasks")
-	runsByItself(c)
-	c.PersistentFlags().StringVar(&t.user, "user", "", "whose tasks; your login name if not given")
-	c.PersistentFlags().BoolVar(&p.asJSON, "json", false, "print what the tool answers as JSON")
+	runsWithoutSubcommand(c)
+	c.PersistentFlags().StringVar(&t.user, "user", "", "user whose tasks to use (default: your login name)")
+	c.PersistentFlags().BoolVar(&p.asJSON, "json", false, "print the result of the tool as JSON")
 	c.AddCommand(t.list("list"), t.add(), t.done(), t.edit(), t.remove())
 	return c
 }
 
-// taskCommands are the commands that people have for tasks. Each makes calls like
-// any other caller, and tells in words what they came to.
+// taskCommands implements the commands for tasks. Each command calls tools like any other caller
+// and prints the results for people.
 type taskCommands struct {
 	*Program
 	user   string
 	engine *engine.Engine
 }
 
-// run makes a body run on a workspace that serves the tasks tools.
+// run returns a runFunc that runs body on a workspace that serves the tasks toolset.
 func (t *taskCommands) run(body func(cmd *cobra.Command, args []string) error) runFunc {
 	return t.with(func(cmd *cobra.Command, w Workspace, args []string) error {
 		if err := w.Reach(cmd.Context()); err != nil {
@@ -49,8 +49,7 @@ func (t *taskCommands) run(body func(cmd *cobra.Command, args []string) error) r
 	}, "tasks")
 }
 
-// loginName is who a person is on this machine, without the domain that Windows
-// puts in front.
+// loginName returns the user's login name, without the domain that Windows puts in front.
 func loginName() string {
 	u, err := user.Current()
 	if err != nil || u.Username == "" {
@@ -59,7 +58,7 @@ func loginName() string {
 	return u.Username[strings.LastIndexByte(u.Username, '\\')+1:]
 }
 
-// refusal is what a tool did not do, as its caller is told.
+// refusal is an error that a tool returned.
 type refusal struct {
 	kind    contract.Kind
 	message string
@@ -67,8 +66,8 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.message }
 
-// call calls a tool for the user and gives the data that it answers with. An error
-// of the tool is a *refusal.
+// call calls a tool for the user and returns the data of its result. An error of the tool is a
+// *refusal.
 func (t *taskCommands) call(ctx context.Context, tool string, arguments ...jsontree.Member) (jsontree.Value, error) {
 	args := jsontree.Obj(append([]jsontree.Member{jsontree.M("user_id", jsontree.Str(t.user))}, arguments...)...)
 	args.Raw = args.Append(nil)
@@ -78,8 +77,8 @@ func (t *taskCommands) call(ctx context.Context, tool string, arguments ...jsont
 	switch {
 	case err != nil && contract.AsError(err).Kind != contract.NotFound:
 		return jsontree.Value{}, err
-	case err != nil: // it is in the toolset, so somebody took it out
-		return jsontree.Value{}, fmt.Errorf("%s is not served here: the configuration file hides it", tool)
+	case err != nil: // it is part of the toolset, so a rule hides it
+		return jsontree.Value{}, fmt.Errorf("%s is not available: the configuration file hides it", tool)
 	}
 	body, err := jsontree.Parse(result.Body)
 	if err != nil {
@@ -91,9 +90,9 @@ func (t *taskCommands) call(ctx context.Context, tool string, arguments ...jsont
 	return body.Field("data"), nil
 }
 
-// told says on stderr what was refused and what to do next, and gives the error
-// that ends the command: a failure, unless all of them only wait for approval.
-func (t *taskCommands) told(cmd *cobra.Command, errs ...error) error {
+// reported prints each refusal and the next step on stderr. It returns the error that ends the
+// command: ExitPending if all calls wait for approval, otherwise ExitFailed.
+func (t *taskCommands) reported(cmd *cobra.Command, errs ...error) error {
 	end := failure{ExitPending}
 	var next string
 	for _, err := range errs {
@@ -112,29 +111,29 @@ func (t *taskCommands) told(cmd *cobra.Command, errs ...error) error {
 	return end
 }
 
-// nextStep is what a person does about a failure whose message does not say so.
+// nextStep returns advice for an error whose message has none.
 func (t *taskCommands) nextStep(cmd *cobra.Command, kind contract.Kind) string {
 	switch kind {
 	case contract.NotFound:
-		return fmt.Sprintf("Run \"remit tasks --all --user %s\" for the tasks that there are.", approval.Plain(t.user))
+		return fmt.Sprintf("Run \"remit tasks --all --user %s\" to list all tasks.", approval.Plain(t.user))
 	case contract.Invalid:
-		return fmt.Sprintf("Run %q for what it takes.", cmd.CommandPath()+" --help")
+		return fmt.Sprintf("Run %q for help.", cmd.CommandPath()+" --help")
 	default:
 		return ""
 	}
 }
 
-// shownTask is as much of a task as people are shown. Not every answer has all.
-type shownTask struct {
+// taskView holds the printed fields of a task. Some tools return only a few of them.
+type taskView struct {
 	ID        int64  `json:"id"`
 	Title     string `json:"title"`
 	Completed bool   `json:"completed"`
 	Priority  string `json:"priority"`
-	Due       string `json:"due_date"` // empty if it has none
+	Due       string `json:"due_date"` // "" if it has none
 }
 
-func shown(data jsontree.Value) (shownTask, error) {
-	var s shownTask
+func parseTask(data jsontree.Value) (taskView, error) {
+	var s taskView
 	if err := data.Decode(&s); err != nil {
 		return s, fmt.Errorf("read a task: %w", err)
 	}
@@ -142,20 +141,20 @@ func shown(data jsontree.Value) (shownTask, error) {
 	return s, nil
 }
 
-// due is the day a task is due, with a word on how near that is if it is open.
-func (s *shownTask) due(now time.Time) string {
+// due returns the due day of a task. For an open task it adds overdue, today or tomorrow.
+func (s *taskView) due(now time.Time) string {
 	if s.Completed || s.Due == "" {
 		return s.Due
 	}
-	return strings.TrimSpace(s.Due + " " + nearness(s.Due, now))
+	return strings.TrimSpace(s.Due + " " + dueLabel(s.Due, now))
 }
 
-// overdue tells whether the day has passed and the task is still open.
-func (s *shownTask) overdue(now time.Time) bool {
-	return !s.Completed && s.Due != "" && nearness(s.Due, now) == "overdue"
+// overdue reports whether the task is open and its due day has passed.
+func (s *taskView) overdue(now time.Time) bool {
+	return !s.Completed && s.Due != "" && dueLabel(s.Due, now) == "overdue"
 }
 
-func (s *shownTask) status() string {
+func (s *taskView) status() string {
 	if s.Completed {
 		return "completed"
 	}

@@ -17,7 +17,7 @@ import (
 	"remit/internal/frontends/cli"
 )
 
-// person types commands in a workspace of their own.
+// person runs commands in a workspace of their own.
 type person struct {
 	t    *testing.T
 	root string
@@ -29,8 +29,7 @@ func newPerson(t *testing.T) *person {
 	return &person{t: t, root: t.TempDir(), now: time.Date(2026, 11, 16, 23, 30, 0, 0, time.FixedZone("", -5*60*60))}
 }
 
-// types runs one command on tasks and gives what it says; it must end with the exit
-// code.
+// types runs a command on tasks and returns its output. The command must end with the exit code.
 func (p *person) types(code int, args ...string) (out, errOut string) {
 	p.t.Helper()
 	return p.runs(code, append(args, "--user", "ada")...)
@@ -38,7 +37,7 @@ func (p *person) types(code int, args ...string) (out, errOut string) {
 
 func (p *person) runs(code int, args ...string) (out, errOut string) {
 	p.t.Helper()
-	var said, complained bytes.Buffer
+	var stdout, stderr bytes.Buffer
 	program := &cli.Program{
 		Version: "test",
 		Open: func(ctx context.Context, s cli.Settings, log *slog.Logger) (cli.Workspace, error) {
@@ -51,12 +50,12 @@ func (p *person) runs(code int, args ...string) (out, errOut string) {
 		Args:   append(args, "--root", p.root),
 		Env:    func(string) (string, bool) { return "", false },
 		Stdin:  strings.NewReader(""),
-		Stdout: &said, Stderr: &complained,
+		Stdout: &stdout, Stderr: &stderr,
 	}
 	if got := program.Main(p.t.Context()); got != code {
-		p.t.Fatalf("remit %q ended with %d, want %d\n%s%s", args, got, code, said.String(), complained.String())
+		p.t.Fatalf("remit %q ended with %d, want %d\n%s%s", args, got, code, stdout.String(), stderr.String())
 	}
-	return said.String(), complained.String()
+	return stdout.String(), stderr.String()
 }
 
 func (p *person) sees(want string, args ...string) {
@@ -66,7 +65,7 @@ func (p *person) sees(want string, args ...string) {
 	}
 }
 
-// Today is where the person is, not where the server counts its seconds.
+// TestTasksGoByTheLocalDay checks that "today" depends on the user's time zone, not on UTC.
 func TestTasksGoByTheLocalDay(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t)
@@ -74,7 +73,7 @@ func TestTasksGoByTheLocalDay(t *testing.T) {
 	p.sees("due 2026-11-23)", "tasks", "add", "Sweep", "--due", "mon")
 	p.sees("2026-11-16 today ", "tasks")
 	p.sees("Buy milk", "tasks", "--due-before", "tomorrow")
-	p.sees("No task of ada fits", "tasks", "--due-before", "today")
+	p.sees("No task of ada matches", "tasks", "--due-before", "today")
 	p.now = p.now.UTC() // the same moment elsewhere is a day later
 	p.sees("2026-11-16 overdue ", "tasks")
 	p.sees("Buy milk", "tasks", "--due-before", "today")
@@ -100,7 +99,7 @@ func TestTitlesCannotSteerTheTerminal(t *testing.T) {
 	}
 }
 
-// A list that one answer cannot hold is shown as a whole.
+// TestTasksShowAllPages checks that a list of several pages is printed completely.
 func TestTasksShowAllPages(t *testing.T) {
 	t.Parallel()
 	const many = 150
@@ -134,7 +133,7 @@ func TestTasksShowAllPages(t *testing.T) {
 	}
 }
 
-// addMany adds tasks with long descriptions, as an agent would.
+// addMany adds tasks with long descriptions.
 func (p *person) addMany(first, last int) {
 	p.t.Helper()
 	settings := cli.Settings{

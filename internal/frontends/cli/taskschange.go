@@ -11,9 +11,9 @@ import (
 )
 
 func (t *taskCommands) add() *cobra.Command {
-	c := &cobra.Command{Use: "add TITLE", Args: some("a task needs a title: remit tasks add TITLE")}
-	given := t.flags(c, taskFlag{"description", "what there is to say about it"},
-		taskFlag{"priority", "low, medium or high; medium if not given"}, taskFlag{"due", "the day it is due"})
+	c := &cobra.Command{Use: "add TITLE", Args: atLeastOneArg("the title is missing: remit tasks add TITLE")}
+	given := t.flags(c, taskFlag{"description", "description of the task"},
+		taskFlag{"priority", "low, medium or high (default medium)"}, taskFlag{"due", "due day"})
 	c.RunE = t.run(func(cmd *cobra.Command, args []string) error {
 		more, err := given()
 		if err != nil {
@@ -28,12 +28,12 @@ func (t *taskCommands) add() *cobra.Command {
 func (t *taskCommands) edit() *cobra.Command {
 	var emptied []string
 	var done, reopen bool
-	c := &cobra.Command{Use: "edit ID", Args: exactly(1)}
-	given := t.flags(c, taskFlag{"title", "a new title"}, taskFlag{"description", "a new description"},
-		taskFlag{"priority", "low, medium or high"}, taskFlag{"due", "the day it is due"})
+	c := &cobra.Command{Use: "edit ID", Args: exactArgs(1)}
+	given := t.flags(c, taskFlag{"title", "new title"}, taskFlag{"description", "new description"},
+		taskFlag{"priority", "new priority: low, medium or high"}, taskFlag{"due", "new due day"})
 	c.RunE = t.run(func(cmd *cobra.Command, args []string) error {
 		if done && reopen {
-			return usageError{errors.New("--done and --reopen exclude each other")}
+			return usageError{errors.New("--done and --reopen cannot be combined")}
 		}
 		more, err := given()
 		if err != nil {
@@ -48,13 +48,13 @@ func (t *taskCommands) edit() *cobra.Command {
 		}
 		return t.change(cmd, "Changed", "update_task", arguments...)
 	})
-	c.Flags().StringSliceVar(&emptied, "clear", nil, "what to empty: due, description or both, separated by a comma")
-	c.Flags().BoolVar(&done, "done", false, "complete it")
-	c.Flags().BoolVar(&reopen, "reopen", false, "open it again")
+	c.Flags().StringSliceVar(&emptied, "clear", nil, "fields to clear: due, description, or both separated by a comma")
+	c.Flags().BoolVar(&done, "done", false, "mark the task as completed")
+	c.Flags().BoolVar(&reopen, "reopen", false, "mark the task as open again")
 	return c
 }
 
-// fieldNames are the names that the contract has for what is to be emptied.
+// fieldNames converts the values of --clear to the field names of the contract.
 func fieldNames(words []string) jsontree.Value {
 	names := make([]jsontree.Value, len(words))
 	for i, word := range words {
@@ -66,19 +66,19 @@ func fieldNames(words []string) jsontree.Value {
 	return jsontree.Arr(names...)
 }
 
-// taskID takes the sign off that people write before a number.
+// taskID removes a leading # from an id.
 func taskID(text string) string { return strings.TrimPrefix(text, "#") }
 
-// change calls a tool that answers with a task, and says what became of it.
+// change calls a tool that returns a task, and prints the task.
 func (t *taskCommands) change(cmd *cobra.Command, verb, tool string, arguments ...jsontree.Member) error {
 	data, err := t.call(cmd.Context(), tool, arguments...)
 	if err != nil {
-		return t.told(cmd, err)
+		return t.reported(cmd, err)
 	}
 	if t.asJSON {
 		return writeJSON(t.Stdout, data)
 	}
-	s, err := shown(data)
+	s, err := parseTask(data)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (t *taskCommands) change(cmd *cobra.Command, verb, tool string, arguments .
 
 func (t *taskCommands) done() *cobra.Command {
 	return t.forEach("done", "complete_task", func(id string, data jsontree.Value) error {
-		s, err := shown(data)
+		s, err := parseTask(data)
 		if err == nil {
 			fmt.Fprintf(t.Stdout, "Done #%s: %s\n", id, s.Title)
 		}
@@ -107,18 +107,17 @@ func (t *taskCommands) remove() *cobra.Command {
 	})
 }
 
-// forEach makes a command that calls a tool for one id or more. A shell takes #12 for a
-// comment, so that none arrives.
+// forEach returns a command that calls a tool for each id. Its error for a missing id mentions
+// quotes, because a shell takes an unquoted #12 as a comment.
 func (t *taskCommands) forEach(verb, tool string, say func(id string, data jsontree.Value) error) *cobra.Command {
 	return &cobra.Command{
 		Use:  verb + " ID...",
-		Args: some("name at least one task: remit tasks " + verb + " ID... (12, or '#12' in quotes)"),
+		Args: atLeastOneArg("a task id is missing: remit tasks " + verb + " ID... (12, or '#12' in quotes)"),
 		RunE: t.run(func(cmd *cobra.Command, args []string) error { return t.each(cmd, args, tool, say) }),
 	}
 }
 
-// each calls a tool for every id, whatever became of the one before, and tells
-// each failure.
+// each calls a tool for every id. It continues after a failure and reports all failures at the end.
 func (t *taskCommands) each(cmd *cobra.Command, ids []string, tool string, say func(id string, data jsontree.Value) error) error {
 	answers := []jsontree.Value{}
 	var failed []error
@@ -142,5 +141,5 @@ func (t *taskCommands) each(cmd *cobra.Command, ids []string, tool string, say f
 	if len(failed) == 0 {
 		return nil
 	}
-	return t.told(cmd, failed...)
+	return t.reported(cmd, failed...)
 }

@@ -15,18 +15,17 @@ import (
 	"remit/internal/engine/approval"
 )
 
-// list makes the command that lists tasks. It has two names: the group itself, and
-// the word for those who look for one.
+// list returns the command that lists tasks. It is used twice: for "tasks" and for "tasks list".
 func (t *taskCommands) list(use string) *cobra.Command {
 	var all bool
 	var limit int
 	c := &cobra.Command{Use: use, Args: cobra.NoArgs}
-	given := t.flags(c, taskFlag{"status", "only those that are open, or completed"},
-		taskFlag{"priority", "only those of this priority: low, medium or high"},
-		taskFlag{"search", "only those with this text in title or description"},
-		taskFlag{"due-before", "only those due earlier than this day"}, taskFlag{"due-after", "only those due later than this day"})
-	c.Flags().BoolVar(&all, "all", false, "completed tasks too")
-	c.Flags().IntVar(&limit, "limit", 0, "how many tasks at the most; all if not given")
+	given := t.flags(c, taskFlag{"status", "only tasks with this status: open or completed"},
+		taskFlag{"priority", "only tasks with this priority: low, medium or high"},
+		taskFlag{"search", "only tasks with this text in the title or description"},
+		taskFlag{"due-before", "only tasks due before this day"}, taskFlag{"due-after", "only tasks due after this day"})
+	c.Flags().BoolVar(&all, "all", false, "include completed tasks")
+	c.Flags().IntVar(&limit, "limit", 0, "list at most this many tasks (default: all)")
 	c.RunE = t.run(func(cmd *cobra.Command, _ []string) error {
 		status := cmd.Flags().Changed("status")
 		arguments, err := given()
@@ -34,7 +33,7 @@ func (t *taskCommands) list(use string) *cobra.Command {
 		case cmd.Flags().Changed("limit") && limit < 1:
 			err = fmt.Errorf("--limit must be at least 1, not %d", limit)
 		case all && status:
-			err = errors.New("--all and --status exclude each other: --all is every status")
+			err = errors.New("--all and --status cannot be combined: --all lists every status")
 		}
 		if err != nil {
 			return usageError{err}
@@ -45,13 +44,13 @@ func (t *taskCommands) list(use string) *cobra.Command {
 		}
 		tasks, total, err := t.pages(cmd.Context(), limit, arguments)
 		if err != nil {
-			return t.told(cmd, err)
+			return t.reported(cmd, err)
 		}
 		if t.asJSON {
 			return writeJSON(t.Stdout, map[string]any{"tasks": tasks, "total": total})
 		}
 		if len(tasks) == 0 {
-			t.printNothing(filtered, all)
+			t.printNoTasks(filtered, all)
 			return nil
 		}
 		return t.printTasks(tasks, total.Text)
@@ -59,18 +58,18 @@ func (t *taskCommands) list(use string) *cobra.Command {
 	return c
 }
 
-// taskFlag is a flag whose text becomes an argument.
+// taskFlag is a flag whose value becomes an argument of a tool.
 type taskFlag struct{ name, about string }
 
-// argumentOf is the name that the contracts have for what a flag says.
-func argumentOf(flag string) string {
+// argumentName returns the name of the tool argument for a flag.
+func argumentName(flag string) string {
 	if flag == "due" {
 		return "due_date"
 	}
 	return strings.ReplaceAll(flag, "-", "_")
 }
 
-// flags adds flags to a command, and returns what makes arguments of those that are given.
+// flags adds flags to a command. It returns a function that converts the given flags to arguments.
 func (t *taskCommands) flags(c *cobra.Command, flags ...taskFlag) func() ([]jsontree.Member, error) {
 	for _, f := range flags {
 		c.Flags().String(f.name, "", f.about)
@@ -90,21 +89,22 @@ func (t *taskCommands) flags(c *cobra.Command, flags ...taskFlag) func() ([]json
 					return nil, fmt.Errorf("--%s: %w", f.name, err)
 				}
 			}
-			arguments = append(arguments, jsontree.M(argumentOf(f.name), jsontree.Str(text)))
+			arguments = append(arguments, jsontree.M(argumentName(f.name), jsontree.Str(text)))
 		}
 		return arguments, nil
 	}
 }
 
-// asPriority spells a priority as the contract does, whatever a person typed.
+// asPriority changes the case of a priority to that of the contract.
 func asPriority(word string) string {
 	_, first := utf8.DecodeRuneInString(word)
 	return strings.ToUpper(word[:first]) + strings.ToLower(word[first:])
 }
 
-// pages reads one page after the other, until there are no more or there are
-// enough. Limit 0 is all.
-func (t *taskCommands) pages(ctx context.Context, limit int, arguments []jsontree.Member) (tasks []jsontree.Value, total jsontree.Value, err error) {
+// pages reads pages of tasks until there are no more or limit is reached. A limit of 0 reads all.
+func (t *taskCommands) pages(
+	ctx context.Context, limit int, arguments []jsontree.Member,
+) (tasks []jsontree.Value, total jsontree.Value, err error) {
 	tasks = []jsontree.Value{}
 	page := arguments
 	for {
@@ -128,10 +128,10 @@ func (t *taskCommands) pages(ctx context.Context, limit int, arguments []jsontre
 
 func (t *taskCommands) printTasks(tasks []jsontree.Value, total string) error {
 	now := t.Now()
-	lines := table{gives: 1, colour: t.colours()}
+	lines := table{shrink: 1, colour: t.colours()}
 	lines.add("ID", "TITLE", "PRIORITY", "DUE", "STATUS")
 	for _, task := range tasks {
-		s, err := shown(task)
+		s, err := parseTask(task)
 		if err != nil {
 			return err
 		}
@@ -150,14 +150,14 @@ func (t *taskCommands) printTasks(tasks []jsontree.Value, total string) error {
 	return nil
 }
 
-// printNothing says what to do when there is nothing to see.
-func (t *taskCommands) printNothing(filtered, all bool) {
+// printNoTasks prints that there are no tasks, and what to do next.
+func (t *taskCommands) printNoTasks(filtered, all bool) {
 	what := "no open tasks"
 	if all {
 		what = "no tasks"
 	}
 	if filtered {
-		fmt.Fprintf(t.Stdout, "No task of %s fits. Run \"remit tasks --all\" without other filters for all there are.\n", approval.Plain(t.user))
+		fmt.Fprintf(t.Stdout, "No task of %s matches. Run \"remit tasks --all\" to list all tasks.\n", approval.Plain(t.user))
 		return
 	}
 	fmt.Fprintf(t.Stdout, "%s has %s. Add one: remit tasks add Buy milk --due tomorrow\n", approval.Plain(t.user), what)

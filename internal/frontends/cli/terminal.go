@@ -11,12 +11,12 @@ import (
 	"remit/internal/engine"
 )
 
-// terminal is the person who typed the command, as a call reaches them.
+// terminal lets a call interact with the person at the terminal.
 type terminal struct{ program *Program }
 
 var _ engine.Peer = terminal{}
 
-// Progress is shown on a terminal alone: a script reads the answer.
+// Progress prints progress on a terminal only.
 func (t terminal) Progress(done, total float64, message string) {
 	switch {
 	case !isTerminal(t.program.Stderr):
@@ -27,14 +27,15 @@ func (t terminal) Progress(done, total float64, message string) {
 	}
 }
 
-// Log is shown on a terminal alone.
+// Log prints log messages on a terminal only.
 func (t terminal) Log(level engine.Level, logger string, data jsontree.Value) {
 	if isTerminal(t.program.Stderr) {
 		fmt.Fprintf(t.program.Stderr, "%s: %s %s\n", level, logger, data.Append(nil))
 	}
 }
 
-// Can tells what a command line can do: yes or no, and wait.
+// Can reports whether the command line supports a capability. It can wait for a long call, and ask
+// yes-or-no questions on a terminal.
 func (t terminal) Can(c engine.Capability) bool {
 	return c == engine.Tasks || c == engine.Forms && t.interactive()
 }
@@ -43,13 +44,13 @@ func (t terminal) interactive() bool {
 	return isTerminal(t.program.Stdin) && isTerminal(t.program.Stderr)
 }
 
-// Background never needs a task: whoever typed the command waits for it.
+// Background does nothing: the command waits for the call to end.
 func (terminal) Background() error { return nil }
 
-// Release has nothing to let go.
+// Release does nothing.
 func (terminal) Release() {}
 
-// Ask puts questions that yes or no can answer.
+// Ask asks yes-or-no questions. It fails for a question with a form.
 func (t terminal) Ask(ctx context.Context, questions []engine.Question) (map[string]jsontree.Value, error) {
 	answers := map[string]jsontree.Value{}
 	for _, q := range questions {
@@ -57,7 +58,7 @@ func (t terminal) Ask(ctx context.Context, questions []engine.Question) (map[str
 			return nil, &engine.IncapableError{Needs: q.Needs}
 		}
 		if fields := q.Params.At("requestedSchema", "properties"); len(fields.Members) > 0 {
-			return nil, errors.New("a command line cannot fill in a form")
+			return nil, errors.New("the command line cannot show a form")
 		}
 		yes, err := t.confirm(ctx, q.Params.Field("message").Text)
 		if err != nil {
@@ -72,10 +73,10 @@ func (t terminal) Ask(ctx context.Context, questions []engine.Question) (map[str
 	return answers, nil
 }
 
-// confirm asks the person who typed the command. The read itself cannot be
-// interrupted, so it is left behind when the person gives up.
+// confirm asks a yes-or-no question. The read cannot be interrupted, so its goroutine is abandoned
+// when ctx is done.
 func (t terminal) confirm(ctx context.Context, question string) (bool, error) {
-	fmt.Fprintf(t.program.Stderr, "%s\nLet it happen once? [y/N] ", question)
+	fmt.Fprintf(t.program.Stderr, "%s\nAllow it once? [y/N] ", question)
 	type reply struct {
 		line string
 		err  error

@@ -19,22 +19,22 @@ import (
 	"remit/internal/engine/ratelimit"
 )
 
-// Identity is who calls the workspace over HTTP, and who looks at its console.
+// Identity manages the tokens of agents and the sign-in of people at the console.
 type Identity interface {
-	// Tokens are those of agents.
+	// Tokens returns the tokens of agents.
 	Tokens() *identity.Tokens
-	// SignIn lets people in at the console.
+	// SignIn returns the sign-in of people at the console.
 	SignIn() *identity.SignIn
-	// MayRecord fails if Record would. What gives rights is not done then; what takes them
-	// away never waits for that.
+	// MayRecord returns an error if Record would fail. Check it before granting rights; revoking
+	// rights must not depend on it.
 	MayRecord() error
-	// Record keeps in the audit log what a person did, such as token/create.
-	Record(ctx context.Context, deed, by string, about ...jsontree.Member) error
-	// ConsoleURL is where a browser finds a path of the console, such as /console/login.
+	// Record adds an action of a person, such as token/create, to the audit log.
+	Record(ctx context.Context, action, by string, about ...jsontree.Member) error
+	// ConsoleURL returns the URL of a path of the console, such as /console/login.
 	ConsoleURL(path string) string
 }
 
-// withIdentity runs a body on those who call and look.
+// withIdentity returns a runFunc that runs body with the Identity of the workspace.
 func (p *Program) withIdentity(body func(ctx context.Context, who Identity, args []string) error) runFunc {
 	return p.with(func(cmd *cobra.Command, w Workspace, args []string) error {
 		if err := w.Reach(cmd.Context()); err != nil {
@@ -44,7 +44,7 @@ func (p *Program) withIdentity(body func(ctx context.Context, who Identity, args
 	})
 }
 
-// newToken is what a person says of a token that is to be made.
+// newToken holds the flags of token create.
 type newToken struct{ name, scopes, user, expires, rate string }
 
 func (p *Program) tokenCreate() *cobra.Command {
@@ -59,24 +59,25 @@ func (p *Program) tokenCreate() *cobra.Command {
 			return usageError{err}
 		}
 		return p.withIdentity(func(ctx context.Context, who Identity, _ []string) error {
-			return p.makeToken(ctx, who, wanted)
+			return p.createToken(ctx, who, wanted)
 		})(cmd, args)
 	}
 	flags := c.Flags()
-	flags.StringVar(&n.name, "name", "", "what records and approvals call the agent; no two live tokens have the same")
-	flags.StringVar(&n.scopes, "scopes", "*:read", "what it may call, such as tasks:read,books:write")
-	flags.StringVar(&n.user, "user", "", "whose data it reaches: '*' for anybody's, '' for nobody's; your login name if not given")
-	flags.StringVar(&n.expires, "expires", "90d", "how long it is good: 90d, 12h, the last day as 2027-01-31, or never")
-	flags.StringVar(&n.rate, "rate", "", "how often it may call, such as 600/min; the server's own limit if not given")
-	flags.BoolVar(&p.asJSON, "json", false, "print the token and what it may do as JSON")
+	flags.StringVar(&n.name, "name", "", "name of the agent in the audit log and in approvals; must be unique among valid tokens")
+	flags.StringVar(&n.scopes, "scopes", "*:read", "toolsets that the token may use, such as tasks:read,books:write")
+	flags.StringVar(&n.user, "user", "", "user whose data the token may use: '*' for any user, '' for none (default: your login name)")
+	flags.StringVar(&n.expires, "expires", "90d", "when the token expires: a duration such as 90d or 12h, the last "+
+		"valid day such as 2027-01-31, or never")
+	flags.StringVar(&n.rate, "rate", "", "rate limit of the token, such as 600/min (default: the limit of the server)")
+	flags.BoolVar(&p.asJSON, "json", false, "print the token and its rights as JSON")
 	return c
 }
 
-// readToken understands what a person says of a token.
+// readToken parses the flags of token create.
 func (p *Program) readToken(n newToken) (identity.NewToken, error) {
 	wanted := identity.NewToken{Name: n.name, User: n.user, By: operator()}
 	if n.name == "" {
-		return wanted, errors.New("a token needs a name: say --name, such as --name ci")
+		return wanted, errors.New("the name of the token is missing; add --name, such as --name ci")
 	}
 	known, err := p.Catalog()
 	if err != nil {
@@ -98,8 +99,8 @@ func (p *Program) readToken(n newToken) (identity.NewToken, error) {
 	return wanted, nil
 }
 
-// makeToken makes a token and gives the secret away, once.
-func (p *Program) makeToken(ctx context.Context, who Identity, wanted identity.NewToken) error {
+// createToken creates a token and prints its secret, which is not shown again.
+func (p *Program) createToken(ctx context.Context, who Identity, wanted identity.NewToken) error {
 	before, err := who.Tokens().Any(ctx)
 	if err != nil {
 		return err
@@ -112,7 +113,8 @@ func (p *Program) makeToken(ctx context.Context, who Identity, wanted identity.N
 		return err
 	}
 	if err := who.Record(ctx, "token/create", wanted.By,
-		jsontree.M("name", jsontree.Str(made.Name)), jsontree.M("scopes", jsontree.Str(made.Scopes.String())), jsontree.M("user", jsontree.Str(made.User))); err != nil {
+		jsontree.M("name", jsontree.Str(made.Name)), jsontree.M("scopes", jsontree.Str(made.Scopes.String())),
+		jsontree.M("user", jsontree.Str(made.User))); err != nil {
 		_, undone := who.Tokens().Revoke(ctx, made.ID)
 		return errors.Join(err, undone)
 	}
@@ -123,17 +125,17 @@ func (p *Program) makeToken(ctx context.Context, who Identity, wanted identity.N
 		}{secret, viewOfToken(&made, p.Now())})
 	}
 	fmt.Fprintln(p.Stdout, secret)
-	fmt.Fprintf(p.Stderr, "Made the token %q (%s): %s. %s.\n", made.Name, made.ID, mayDo(&made), goodUntil(&made, p.Now()))
+	fmt.Fprintf(p.Stderr, "Created the token %q (%s): %s. %s.\n", made.Name, made.ID, describeRights(&made), describeExpiry(&made, p.Now()))
 	fmt.Fprintf(p.Stderr, "Keep it like a password: it is not shown again. Callers send it as \"Authorization: Bearer TOKEN\".\n")
 	if !before {
-		fmt.Fprintln(p.Stderr, "From now on \"remit serve\" asks every caller over HTTP for a token.")
+		fmt.Fprintln(p.Stderr, "From now on \"remit serve\" requires a token from every caller over HTTP.")
 	}
 	return nil
 }
 
-// mayDo says in words what a token lets an agent do.
-func mayDo(t *identity.Token) string {
-	whose := fmt.Sprintf("for the user %q alone", t.User)
+// describeRights describes the rights of a token.
+func describeRights(t *identity.Token) string {
+	whose := fmt.Sprintf("for the user %q only", t.User)
 	switch t.User {
 	case identity.AnyUser:
 		whose = "for any user"
@@ -147,15 +149,15 @@ func mayDo(t *identity.Token) string {
 	return strings.Join(t.Scopes.List(), ", ") + " " + whose + often
 }
 
-func goodUntil(t *identity.Token, now time.Time) string {
+func describeExpiry(t *identity.Token, now time.Time) string {
 	if t.Expires.IsZero() {
 		return "It never expires"
 	}
-	return "It is good until " + t.Expires.In(now.Location()).Format(time.DateTime)
+	return "It is valid until " + t.Expires.In(now.Location()).Format(time.DateTime)
 }
 
-// expiry reads when a token ends: after a while, with a day, or never, which is the
-// zero time. A day is that of the person who types, to its end.
+// expiry parses the time when a token expires: a duration, a day, or never, which is the zero time.
+// A token is valid to the end of the day in the user's time zone.
 func expiry(text string, now time.Time) (time.Time, error) {
 	if text == "never" {
 		return time.Time{}, nil
@@ -164,31 +166,31 @@ func expiry(text string, now time.Time) (time.Time, error) {
 		if end := day.AddDate(0, 0, 1); end.After(now) {
 			return end, nil
 		}
-		return time.Time{}, fmt.Errorf("%s is over", text)
+		return time.Time{}, fmt.Errorf("%s is in the past", text)
 	}
-	length, err := span(text)
+	length, err := parseDuration(text)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("%q is not a time to expire; write it like 90d, 12h, 2027-01-31 or never", text)
+		return time.Time{}, fmt.Errorf("%q is not a valid expiry; use a value such as 90d, 12h, 2027-01-31 or never", text)
 	}
 	return now.Add(length), nil
 }
 
-// span reads a length of time in one unit.
-func span(text string) (time.Duration, error) {
-	const most = 100 * 365 * 24 * time.Hour // further is a slip of the finger
-	wrong := fmt.Errorf("%q is not a length of time; write it like 10m, 12h or 7d", text)
+// parseDuration parses a duration with one unit: minutes, hours or days.
+func parseDuration(text string) (time.Duration, error) {
+	const maxDuration = 100 * 365 * 24 * time.Hour // more is a typing error
+	wrong := fmt.Errorf("%q is not a duration; use a value such as 10m, 12h or 7d", text)
 	if text == "" {
 		return 0, wrong
 	}
 	unit, known := map[byte]time.Duration{'m': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour}[text[len(text)-1]]
 	n, err := strconv.ParseUint(text[:len(text)-1], 10, 32)
-	if !known || err != nil || n == 0 || n > uint64(most/unit) {
+	if !known || err != nil || n == 0 || n > uint64(maxDuration/unit) {
 		return 0, wrong
 	}
 	return time.Duration(n) * unit, nil
 }
 
-// tokenView is a token as scripts read it.
+// tokenView is the JSON form of a token.
 type tokenView struct {
 	ID        string    `json:"id"`
 	Name      string    `json:"name"`
@@ -232,11 +234,11 @@ func (p *Program) tokenList() *cobra.Command {
 			return p.show(views, func() { p.printTokens(tokens, now) })
 		}),
 	}
-	c.Flags().BoolVar(&all, "all", false, "also those that are revoked, have expired, or were made elsewhere")
+	c.Flags().BoolVar(&all, "all", false, "include tokens that are revoked, expired, or created elsewhere")
 	return p.withJSON("print as JSON", c)
 }
 
-// minute is a time where the person is, to the minute.
+// minute formats a time in the user's time zone, to the minute.
 func (p *Program) minute(t time.Time) string {
 	if t.IsZero() {
 		return "never"
@@ -245,7 +247,7 @@ func (p *Program) minute(t time.Time) string {
 }
 
 func (p *Program) printTokens(tokens []identity.Token, now time.Time) {
-	t := table{gives: 3, none: "There are no tokens. \"remit token create --name NAME\" makes one."}
+	t := table{shrink: 3, empty: "There are no tokens. \"remit token create --name NAME\" creates one."}
 	t.add("ID", "NAME", "STATE", "SCOPES", "USER", "EXPIRES", "LAST USED")
 	for i := range tokens {
 		n := &tokens[i]
@@ -257,13 +259,14 @@ func (p *Program) printTokens(tokens []identity.Token, now time.Time) {
 func (p *Program) tokenRevoke() *cobra.Command {
 	return &cobra.Command{
 		Use:  "revoke NAME|ID",
-		Args: exactly(1),
+		Args: exactArgs(1),
 		RunE: p.withIdentity(func(ctx context.Context, who Identity, args []string) error {
 			t, err := who.Tokens().Revoke(ctx, args[0])
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(p.Stdout, "Revoked the token %q (%s) at %s: it lets nobody in.\n", t.Name, t.ID, t.Revoked.In(p.Now().Location()).Format(time.DateTime))
+			fmt.Fprintf(p.Stdout, "Revoked the token %q (%s) at %s: calls with it are refused.\n",
+				t.Name, t.ID, t.Revoked.In(p.Now().Location()).Format(time.DateTime))
 			return who.Record(ctx, "token/revoke", operator(), jsontree.M("name", jsontree.Str(t.Name)))
 		}),
 	}
@@ -279,7 +282,7 @@ func (p *Program) tokenLink() *cobra.Command {
 			if err != nil {
 				return usageError{fmt.Errorf("--role: %w", err)}
 			}
-			good, err := span(expires)
+			good, err := parseDuration(expires)
 			if err != nil {
 				return usageError{fmt.Errorf("--expires: %w", err)}
 			}
@@ -290,16 +293,19 @@ func (p *Program) tokenLink() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := who.Record(ctx, "token/link", operator(), jsontree.M("name", jsontree.Str(name)), jsontree.M("role", jsontree.Str(r.String()))); err != nil {
-				return err // and nobody has seen it
+			err = who.Record(ctx, "token/link", operator(),
+				jsontree.M("name", jsontree.Str(name)), jsontree.M("role", jsontree.Str(r.String())))
+			if err != nil {
+				return err // the link was not shown to anybody
 			}
 			fmt.Fprintln(p.Stdout, who.ConsoleURL("/console/login?token="+url.QueryEscape(token)))
-			fmt.Fprintf(p.Stderr, "It signs %q in as %s, once, until %s, while \"remit serve\" runs there.\n", name, r, p.Now().Add(good).Format(time.DateTime))
+			fmt.Fprintf(p.Stderr, "The link signs %q in as %s. It works once, until %s, while \"remit serve\" runs.\n",
+				name, r, p.Now().Add(good).Format(time.DateTime))
 			return nil
 		}),
 	}
-	c.Flags().StringVar(&name, "name", "", "whom it signs in, as records name them; your login name if not given")
-	c.Flags().StringVar(&role, "role", "admin", "what they may do: viewer, approver or admin")
-	c.Flags().StringVar(&expires, "expires", "10m", "how long the link is good, such as 10m, 12h or 7d")
+	c.Flags().StringVar(&name, "name", "", "name of the person in the audit log (default: your login name)")
+	c.Flags().StringVar(&role, "role", "admin", "role of the person: viewer, approver or admin")
+	c.Flags().StringVar(&expires, "expires", "10m", "how long the link is valid, such as 10m, 12h or 7d")
 	return c
 }

@@ -17,113 +17,117 @@ import (
 	"remit/internal/engine/identity"
 )
 
-// office is a workspace that can do nothing but tell who calls.
-type office struct {
+// identityWorkspace is a workspace that can only manage identities.
+type identityWorkspace struct {
 	Workspace
-	tokens identity.Tokens
-	signIn identity.SignIn
-	kept   []identity.Token
-	room   room
+	tokens   identity.Tokens
+	signIn   identity.SignIn
+	stored   []identity.Token
+	sessions sessionStore
 
-	deeds    []string // that were recorded
-	unfit    error    // of the record
-	unfitNow error    // of the record, but only when it is kept
+	actions      []string // recorded actions
+	mayRecordErr error    // result of MayRecord
+	recordErr    error    // result of Record
 }
 
-func newOffice(now func() time.Time) *office {
-	o := &office{}
+func newIdentityWorkspace(now func() time.Time) *identityWorkspace {
+	o := &identityWorkspace{}
 	secret := func() ([]byte, error) { return []byte("a secret"), nil }
 	o.tokens = identity.Tokens{Store: func(context.Context) (identity.TokenStore, error) { return o, nil }, Secret: secret, Now: now}
 	o.signIn = identity.SignIn{
 		Secret: secret, Now: now,
-		Sessions: func(context.Context) (identity.SessionStore, error) { return &o.room, nil },
+		Sessions: func(context.Context) (identity.SessionStore, error) { return &o.sessions, nil },
 		Spend:    func(context.Context, string, time.Time, time.Time) (bool, error) { return true, nil },
 	}
 	return o
 }
 
-func (o *office) Identity() Identity       { return o }
-func (o *office) Tokens() *identity.Tokens { return &o.tokens }
-func (o *office) SignIn() *identity.SignIn { return &o.signIn }
-func (o *office) MayRecord() error         { return o.unfit }
-func (o *office) Record(_ context.Context, deed, by string, about ...jsontree.Member) error {
+func (o *identityWorkspace) Identity() Identity       { return o }
+func (o *identityWorkspace) Tokens() *identity.Tokens { return &o.tokens }
+func (o *identityWorkspace) SignIn() *identity.SignIn { return &o.signIn }
+func (o *identityWorkspace) MayRecord() error         { return o.mayRecordErr }
+func (o *identityWorkspace) Record(_ context.Context, action, by string, about ...jsontree.Member) error {
 	all := jsontree.Obj(about...)
-	o.deeds = append(o.deeds, deed+" "+by+" "+string(all.Append(nil)))
-	return o.unfitNow
+	o.actions = append(o.actions, action+" "+by+" "+string(all.Append(nil)))
+	return o.recordErr
 }
-func (*office) ConsoleURL(path string) string { return "http://127.0.0.1:8722" + path }
-func (*office) Reach(context.Context) error   { return nil }
-func (*office) Close() error                  { return nil }
+func (*identityWorkspace) ConsoleURL(path string) string { return "http://127.0.0.1:8722" + path }
+func (*identityWorkspace) Reach(context.Context) error   { return nil }
+func (*identityWorkspace) Close() error                  { return nil }
 
-// The office keeps tokens as simply as it can; sqlstore is what keeps the promises.
-func (o *office) Add(_ context.Context, t identity.Token) error {
-	o.kept = append([]identity.Token{t}, o.kept...)
+// The workspace stores tokens in memory; the real store is sqlstore.
+func (o *identityWorkspace) Add(_ context.Context, t identity.Token) error {
+	o.stored = append([]identity.Token{t}, o.stored...)
 	return nil
 }
 
-func (o *office) ByHash(_ context.Context, hash string) (identity.Token, bool, error) {
-	i := slices.IndexFunc(o.kept, func(t identity.Token) bool { return t.Hash == hash })
+func (o *identityWorkspace) ByHash(_ context.Context, hash string) (identity.Token, bool, error) {
+	i := slices.IndexFunc(o.stored, func(t identity.Token) bool { return t.Hash == hash })
 	if i < 0 {
 		return identity.Token{}, false, nil
 	}
-	return o.kept[i], true, nil
+	return o.stored[i], true, nil
 }
 
-func (o *office) List(context.Context) ([]identity.Token, error) { return slices.Clone(o.kept), nil }
+func (o *identityWorkspace) List(context.Context) ([]identity.Token, error) {
+	return slices.Clone(o.stored), nil
+}
 
-func (o *office) Revoke(_ context.Context, name string, now time.Time) (identity.Token, error) {
-	i := slices.IndexFunc(o.kept, func(t identity.Token) bool { return t.Name == name || t.ID == name })
+func (o *identityWorkspace) Revoke(_ context.Context, name string, now time.Time) (identity.Token, error) {
+	i := slices.IndexFunc(o.stored, func(t identity.Token) bool { return t.Name == name || t.ID == name })
 	if i < 0 {
 		return identity.Token{}, identity.NoToken(name)
 	}
-	o.kept[i].Revoked = now
-	return o.kept[i], nil
+	o.stored[i].Revoked = now
+	return o.stored[i], nil
 }
 
-func (*office) Use(context.Context, string, time.Time) error { return nil }
+func (*identityWorkspace) Use(context.Context, string, time.Time) error { return nil }
 
-// room is where sessions are, the newest last.
-type room struct {
+// sessionStore stores sessions in memory, newest last.
+type sessionStore struct {
 	identity.SessionStore
 	people []identity.Session
 }
 
-func (r *room) Add(_ context.Context, s identity.Session) error {
+func (r *sessionStore) Add(_ context.Context, s identity.Session) error {
 	r.people = append(r.people, s)
 	return nil
 }
 
-func (r *room) List(context.Context) ([]identity.Session, error) { return slices.Clone(r.people), nil }
+func (r *sessionStore) List(context.Context) ([]identity.Session, error) {
+	return slices.Clone(r.people), nil
+}
 
-func (*room) Void(context.Context, string, time.Time, time.Time) error { return nil }
-func (*room) Voided(context.Context, ...string) (time.Time, error)     { return time.Time{}, nil }
+func (*sessionStore) Void(context.Context, string, time.Time, time.Time) error { return nil }
+func (*sessionStore) Voided(context.Context, ...string) (time.Time, error)     { return time.Time{}, nil }
 
-func (r *room) End(_ context.Context, hash string) error {
+func (r *sessionStore) End(_ context.Context, hash string) error {
 	r.people = slices.DeleteFunc(r.people, func(s identity.Session) bool { return s.Hash == hash })
 	return nil
 }
 
-// clerk types commands about tokens.
-type clerk struct {
-	t      *testing.T
-	office *office
-	now    time.Time
+// tokenUser runs commands about tokens.
+type tokenUser struct {
+	t         *testing.T
+	workspace *identityWorkspace
+	now       time.Time
 }
 
-func newClerk(t *testing.T) *clerk {
+func newTokenUser(t *testing.T) *tokenUser {
 	t.Helper()
-	c := &clerk{t: t, now: time.Date(2026, 11, 16, 23, 30, 0, 0, time.FixedZone("", -5*60*60))}
-	c.office = newOffice(func() time.Time { return c.now })
+	c := &tokenUser{t: t, now: time.Date(2026, 11, 16, 23, 30, 0, 0, time.FixedZone("", -5*60*60))}
+	c.workspace = newIdentityWorkspace(func() time.Time { return c.now })
 	return c
 }
 
-// types runs a command and gives what it says; it must end with the exit code.
-func (c *clerk) types(code int, args ...string) (out, errOut string) {
+// types runs a command and returns its output. The command must end with the exit code.
+func (c *tokenUser) types(code int, args ...string) (out, errOut string) {
 	c.t.Helper()
-	var said, complained bytes.Buffer
+	var stdout, stderr bytes.Buffer
 	program := &Program{
 		Version: "test",
-		Open:    func(context.Context, Settings, *slog.Logger) (Workspace, error) { return c.office, nil },
+		Open:    func(context.Context, Settings, *slog.Logger) (Workspace, error) { return c.workspace, nil },
 		Catalog: func(...string) ([]*contract.Set, error) {
 			return []*contract.Set{{Name: "tasks"}, {Name: "books"}}, nil
 		},
@@ -131,37 +135,37 @@ func (c *clerk) types(code int, args ...string) (out, errOut string) {
 		Now:    func() time.Time { return c.now },
 		Args:   append([]string{"token"}, append(args, "--root", c.t.TempDir())...),
 		Env:    func(string) (string, bool) { return "", false },
-		Stdin:  strings.NewReader(""), Stdout: &said, Stderr: &complained,
+		Stdin:  strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
 	}
 	if got := program.Main(c.t.Context()); got != code {
-		c.t.Fatalf("remit token %q ended with %d, want %d\n%s%s", args, got, code, said.String(), complained.String())
+		c.t.Fatalf("remit token %q ended with %d, want %d\n%s%s", args, got, code, stdout.String(), stderr.String())
 	}
-	return said.String(), complained.String()
+	return stdout.String(), stderr.String()
 }
 
 func contains(t *testing.T, text string, words ...string) {
 	t.Helper()
 	for _, word := range words {
 		if !strings.Contains(text, word) {
-			t.Errorf("%q is not said:\n%s", word, text)
+			t.Errorf("%q is not printed:\n%s", word, text)
 		}
 	}
 }
 
-// TestTokenIsPrintedAlone: what a script captures is the token and nothing else.
+// TestTokenIsPrintedAlone checks that stdout has only the token, for scripts.
 func TestTokenIsPrintedAlone(t *testing.T) {
-	c := newClerk(t)
+	c := newTokenUser(t)
 	out, errOut := c.types(ExitOK, "create", "--name", "ci", "--scopes", "tasks:write,books:read", "--user", "ada", "--rate", "600/min", "--expires", "2027-01-31")
 	secret := strings.TrimSuffix(out, "\n")
 	if strings.ContainsAny(secret, " \n") {
 		t.Errorf("stdout is %q", out)
 	}
-	contains(t, errOut, `Made the token "ci"`, `books:read, tasks:write for the user "ada" alone, 600/min at most`, "good until 2027-02-01 00:00:00",
+	contains(t, errOut, `Created the token "ci"`, `books:read, tasks:write for the user "ada" only, 600/min at most`, "valid until 2027-02-01 00:00:00",
 		"not shown again", "From now on", `Bearer`)
 	if strings.Contains(errOut, secret) {
 		t.Error("the secret is on stderr as well")
 	}
-	made, err := c.office.tokens.Check(t.Context(), secret)
+	made, err := c.workspace.tokens.Check(t.Context(), secret)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,46 +173,46 @@ func TestTokenIsPrintedAlone(t *testing.T) {
 		t.Errorf("made %+v", made)
 	}
 	if _, errOut := c.types(ExitOK, "create", "--name", "second"); strings.Contains(errOut, "From now on") {
-		t.Error("it is told twice what the first token changed")
+		t.Error("the note about the first token is printed twice")
 	}
 }
 
 func TestTokenDefaults(t *testing.T) {
-	c := newClerk(t)
+	c := newTokenUser(t)
 	c.types(ExitOK, "create", "--name", "ci")
-	made := c.office.kept[0]
+	made := c.workspace.stored[0]
 	if made.Scopes.String() != "*:read" || made.User != loginName() || !made.Expires.Equal(c.now.AddDate(0, 0, 90)) || made.Rate.Requests != 0 {
 		t.Errorf("made %+v", made)
 	}
 	for given, want := range map[string]string{"*": "for any user", "": "for no user"} {
 		_, errOut := c.types(ExitOK, "create", "--name", "of "+given+".", "--user", given, "--expires", "never")
 		contains(t, errOut, want, "never expires")
-		if c.office.kept[0].User != given {
-			t.Errorf("the user %q became %q", given, c.office.kept[0].User)
+		if c.workspace.stored[0].User != given {
+			t.Errorf("the user %q became %q", given, c.workspace.stored[0].User)
 		}
 	}
 }
 
 func TestTokenRefusals(t *testing.T) {
-	c := newClerk(t)
+	c := newTokenUser(t)
 	for _, tc := range []struct {
 		code int
 		args string
 		want string
 	}{
-		{ExitUsage, "create", "say --name, such as --name ci"},
+		{ExitUsage, "create", "add --name, such as --name ci"},
 		{ExitUsage, "create --name ci --scopes task:read", `did you mean "tasks"?`},
 		{ExitUsage, "create --name ci --scopes tasks", "TOOLSET:read or TOOLSET:write"},
 		{ExitUsage, "create --name ci --scopes ,", "at least one scope"},
 		{ExitUsage, "create --name ci --rate 600", "write it like 100/min"},
-		{ExitUsage, "create --name ci --expires soon", "write it like 90d, 12h, 2027-01-31 or never"},
-		{ExitUsage, "create --name ci --expires 2026-11-15", "2026-11-15 is over"},
+		{ExitUsage, "create --name ci --expires soon", "use a value such as 90d, 12h, 2027-01-31 or never"},
+		{ExitUsage, "create --name ci --expires 2026-11-15", "2026-11-15 is in the past"},
 		{ExitUsage, "create --name ci --expires 99999999d", "90d"},
 		{ExitFailed, "create --name ci\u202e", "cannot be seen"},
 		{ExitFailed, "revoke nobody", `There is no token "nobody"; "remit token list" shows`},
 		{ExitUsage, "revoke", "remit token revoke NAME|ID"},
 		{ExitUsage, "link --role root", "must be viewer, approver or admin"},
-		{ExitUsage, "link --expires 10", "write it like 10m, 12h or 7d"},
+		{ExitUsage, "link --expires 10", "use a value such as 10m, 12h or 7d"},
 		{ExitFailed, "link --expires 8d", "7 days"},
 		{ExitUsage, "create ci", "unknown command"},
 		{ExitUsage, "lst", `did you mean "list"?`},
@@ -218,21 +222,21 @@ func TestTokenRefusals(t *testing.T) {
 			t.Errorf("remit token %s: %s%s", tc.args, out, errOut)
 		}
 	}
-	if len(c.office.kept) != 0 {
-		t.Errorf("%d tokens were made", len(c.office.kept))
+	if len(c.workspace.stored) != 0 {
+		t.Errorf("%d tokens were made", len(c.workspace.stored))
 	}
 }
 
 func TestTokenList(t *testing.T) {
-	c := newClerk(t)
+	c := newTokenUser(t)
 	out, _ := c.types(ExitOK, "list")
 	contains(t, out, "There are no tokens.", "remit token create --name NAME")
 	for _, name := range []string{"ci", "old", "short", "strange"} {
 		c.types(ExitOK, "create", "--name", name, "--user", "ada", "--expires", map[bool]string{true: "1h", false: "90d"}[name == "short"])
 	}
-	said, _ := c.types(ExitOK, "revoke", "old")
-	contains(t, said, `Revoked the token "old"`, "2026-11-16 23:30:00", "lets nobody in")
-	c.office.kept[0].Name, c.office.kept[0].Hash = "strange\u202e", "hash-of-another" // so the seal is not ours
+	out, _ = c.types(ExitOK, "revoke", "old")
+	contains(t, out, `Revoked the token "old"`, "2026-11-16 23:30:00", "calls with it are refused")
+	c.workspace.stored[0].Name, c.workspace.stored[0].Hash = "strange\u202e", "hash-of-another" // so the seal is not ours
 	c.now = c.now.Add(time.Hour)
 
 	out, _ = c.types(ExitOK, "list")
@@ -250,7 +254,7 @@ func TestTokenList(t *testing.T) {
 	}
 	for _, secret := range []string{"hash", "seal", "token"} {
 		if _, told := views[0][secret]; told {
-			t.Errorf("the list tells the %s", secret)
+			t.Errorf("the list shows the %s", secret)
 		}
 	}
 	if views[3]["name"] != "ci" || views[3]["state"] != "live" || views[2]["state"] != "revoked" {
@@ -259,7 +263,7 @@ func TestTokenList(t *testing.T) {
 }
 
 func TestTokenAsJSON(t *testing.T) {
-	c := newClerk(t)
+	c := newTokenUser(t)
 	out, errOut := c.types(ExitOK, "create", "--name", "ci", "--json")
 	var made struct {
 		Token  string
@@ -270,13 +274,13 @@ func TestTokenAsJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &made); err != nil || errOut != "" {
 		t.Fatalf("%v: %s%s", err, out, errOut)
 	}
-	if _, err := c.office.tokens.Check(t.Context(), made.Token); err != nil || made.Name != "ci" || made.State != "live" || len(made.Scopes) != 1 {
+	if _, err := c.workspace.tokens.Check(t.Context(), made.Token); err != nil || made.Name != "ci" || made.State != "live" || len(made.Scopes) != 1 {
 		t.Errorf("made %+v, error %v", made, err)
 	}
 }
 
 func TestTokenLink(t *testing.T) {
-	c := newClerk(t)
+	c := newTokenUser(t)
 	for _, tc := range []struct {
 		args []string
 		who  identity.Person
@@ -289,29 +293,29 @@ func TestTokenLink(t *testing.T) {
 		if err != nil || u.Path != "/console/login" || u.Host != "127.0.0.1:8722" {
 			t.Fatalf("the link is %q", out)
 		}
-		if _, who, _, err := c.office.signIn.Redeem(t.Context(), u.Query().Get("token")); err != nil || who != tc.who {
+		if _, who, _, err := c.workspace.signIn.Redeem(t.Context(), u.Query().Get("token")); err != nil || who != tc.who {
 			t.Errorf("the link is for %v, error %v", who, err)
 		}
 		contains(t, errOut, "as "+tc.who.Role.String(), "once")
 	}
 }
 
-// signIn lets people in at the console.
-func (c *clerk) signIn(names ...string) {
+// signIn signs people in at the console.
+func (c *tokenUser) signIn(names ...string) {
 	c.t.Helper()
 	for _, name := range names {
-		link, err := c.office.signIn.Link(identity.Person{Name: name, Role: identity.Viewer}, time.Minute)
+		link, err := c.workspace.signIn.Link(identity.Person{Name: name, Role: identity.Viewer}, time.Minute)
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		if _, _, _, err := c.office.signIn.Redeem(c.t.Context(), link); err != nil {
+		if _, _, _, err := c.workspace.signIn.Redeem(c.t.Context(), link); err != nil {
 			c.t.Fatal(err)
 		}
 	}
 }
 
 func TestTokenSessions(t *testing.T) {
-	c := newClerk(t)
+	c := newTokenUser(t)
 	out, _ := c.types(ExitOK, "sessions")
 	contains(t, out, "Nobody is signed in", "remit token link")
 	c.signIn("grace", "gr\u00e2ce")
@@ -325,7 +329,7 @@ func TestTokenSessions(t *testing.T) {
 }
 
 func TestTokenSignout(t *testing.T) {
-	c := newClerk(t)
+	c := newTokenUser(t)
 	c.signIn("grace", "grace", "ada", "bob")
 	for _, tc := range []struct {
 		code int
@@ -333,31 +337,31 @@ func TestTokenSignout(t *testing.T) {
 		want string
 		left int
 	}{
-		{ExitUsage, []string{"signout"}, "say whom to sign out", 4},
-		{ExitUsage, []string{"signout", "grace", "--all"}, "say whom to sign out", 4},
+		{ExitUsage, []string{"signout"}, "name the person to sign out", 4},
+		{ExitUsage, []string{"signout", "grace", "--all"}, "name the person to sign out", 4},
 		{ExitFailed, []string{"signout", ""}, "A name is needed", 4},
 		{ExitOK, []string{"signout", "eve"}, `Nobody called "eve" is signed in; "remit token sessions" shows who is`, 4},
-		{ExitOK, []string{"signout", "grace"}, "Sessions that were ended: 2.", 2},
-		{ExitOK, []string{"signout", "--all"}, "Sessions that were ended: 2.", 0},
-		{ExitOK, []string{"signout", "--all"}, "Sessions that were ended: 0.", 0},
+		{ExitOK, []string{"signout", "grace"}, "Ended sessions: 2.", 2},
+		{ExitOK, []string{"signout", "--all"}, "Ended sessions: 2.", 0},
+		{ExitOK, []string{"signout", "--all"}, "Ended sessions: 0.", 0},
 	} {
 		out, errOut := c.types(tc.code, tc.args...)
-		if contains(t, out+errOut, tc.want); len(c.office.room.people) != tc.left {
-			t.Errorf("%q: %d are left, want %d", tc.args, len(c.office.room.people), tc.left)
+		if contains(t, out+errOut, tc.want); len(c.workspace.sessions.people) != tc.left {
+			t.Errorf("%q: %d are left, want %d", tc.args, len(c.workspace.sessions.people), tc.left)
 		}
 	}
 	var want []string
 	for _, about := range []string{`{"name":"eve","sessions":0}`, `{"name":"grace","sessions":2}`, `{"name":"*","sessions":2}`, `{"name":"*","sessions":0}`} {
 		want = append(want, "token/signout "+operator()+" "+about)
 	}
-	if !slices.Equal(c.office.deeds, want) {
-		t.Errorf("it is recorded as %q, want %q", c.office.deeds, want)
+	if !slices.Equal(c.workspace.actions, want) {
+		t.Errorf("it is recorded as %q, want %q", c.workspace.actions, want)
 	}
 }
 
-// TestTokenDeeds: what gives rights is recorded, and not done if it cannot be.
-func TestTokenDeeds(t *testing.T) {
-	c := newClerk(t)
+// TestTokenAudit checks that granting rights is recorded, and refused if it cannot be recorded.
+func TestTokenAudit(t *testing.T) {
+	c := newTokenUser(t)
 	c.types(ExitOK, "create", "--name", "ci", "--scopes", "tasks:read", "--user", "ada")
 	c.types(ExitOK, "revoke", "ci")
 	c.types(ExitOK, "link", "--name", "grace", "--role", "viewer")
@@ -366,40 +370,40 @@ func TestTokenDeeds(t *testing.T) {
 		"token/revoke " + operator() + ` {"name":"ci"}`,
 		"token/link " + operator() + ` {"name":"grace","role":"viewer"}`,
 	}
-	if !slices.Equal(c.office.deeds, want) {
-		t.Errorf("it is recorded as %q, want %q", c.office.deeds, want)
+	if !slices.Equal(c.workspace.actions, want) {
+		t.Errorf("it is recorded as %q, want %q", c.workspace.actions, want)
 	}
-	c.office.unfitNow = contract.Errorf(contract.Unavailable, "no disk")
+	c.workspace.recordErr = contract.Errorf(contract.Unavailable, "no disk")
 	for _, args := range [][]string{{"create", "--name", "late"}, {"link"}} {
 		if out, errOut := c.types(ExitFailed, args...); out != "" || !strings.Contains(errOut, "no disk") {
-			t.Errorf("%q gives %q away, and says %q", args, out, errOut)
+			t.Errorf("%q prints %q and %q", args, out, errOut)
 		}
 	}
-	if late := c.office.kept[0]; late.Name != "late" || late.Revoked.IsZero() {
-		t.Errorf("it is good: %+v", late)
+	if late := c.workspace.stored[0]; late.Name != "late" || late.Revoked.IsZero() {
+		t.Errorf("the token is valid: %+v", late)
 	}
-	c.office.unfit = contract.Errorf(contract.Unavailable, "no disk")
+	c.workspace.mayRecordErr = contract.Errorf(contract.Unavailable, "no disk")
 	c.types(ExitFailed, "create", "--name", "later")
-	if len(c.office.kept) != 2 {
-		t.Errorf("it was made: %+v", c.office.kept)
+	if len(c.workspace.stored) != 2 {
+		t.Errorf("it was made: %+v", c.workspace.stored)
 	}
 }
 
-// TestWelcome: the link that a server prints is kept in logs, so it is good for an hour
-// alone, and says so.
+// TestWelcome checks that the sign-in link which serve prints is valid for only an hour, because
+// logs keep it, and that the line says so.
 func TestWelcome(t *testing.T) {
-	c := newClerk(t)
-	line := (&Program{}).welcome(c.office)
-	contains(t, line, "http://127.0.0.1:8722/console/login?token=", "good once, within an hour", "remit token link")
+	c := newTokenUser(t)
+	line := (&Program{}).signInLine(c.workspace)
+	contains(t, line, "http://127.0.0.1:8722/console/login?token=", "valid once, for an hour", "remit token link")
 	_, rest, _ := strings.Cut(line, "token=")
 	token, _, _ := strings.Cut(rest, " ")
 	printed := c.now
 	c.now = printed.Add(time.Hour)
-	if _, _, _, err := c.office.signIn.Redeem(t.Context(), token); err == nil {
-		t.Error("it is good after an hour")
+	if _, _, _, err := c.workspace.signIn.Redeem(t.Context(), token); err == nil {
+		t.Error("the link is valid after an hour")
 	}
 	c.now = printed.Add(time.Hour - time.Second)
-	if _, who, _, err := c.office.signIn.Redeem(t.Context(), token); err != nil || who.Role != identity.Admin {
+	if _, who, _, err := c.workspace.signIn.Redeem(t.Context(), token); err != nil || who.Role != identity.Admin {
 		t.Errorf("within the hour: %v, error %v", who, err)
 	}
 }
@@ -409,7 +413,7 @@ func TestSpan(t *testing.T) {
 		"10m": 10 * time.Minute, "12h": 12 * time.Hour, "90d": 90 * 24 * time.Hour, "36500d": 36500 * 24 * time.Hour,
 		"": 0, "d": 0, "0d": 0, "-1d": 0, "1": 0, "1w": 0, "1.5h": 0, "36501d": 0, "99999999999999999999d": 0, "1 d": 0, "1h30m": 0,
 	} {
-		if got, err := span(text); got != want || (err == nil) != (want > 0) {
+		if got, err := parseDuration(text); got != want || (err == nil) != (want > 0) {
 			t.Errorf("%q is %s, error %v", text, got, err)
 		}
 	}

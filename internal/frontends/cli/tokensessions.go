@@ -13,7 +13,7 @@ import (
 	"remit/internal/engine/identity"
 )
 
-// sessionView is a session at the console as scripts read it.
+// sessionView is the JSON form of a session at the console.
 type sessionView struct {
 	Name      string    `json:"name"`
 	Role      string    `json:"role"`
@@ -40,7 +40,7 @@ func (p *Program) tokenSessions() *cobra.Command {
 }
 
 func (p *Program) printSessions(people []identity.Session) {
-	t := table{none: "Nobody is signed in at the console. \"remit token link\" makes a link that signs you in."}
+	t := table{empty: "Nobody is signed in at the console. \"remit token link\" creates a sign-in link."}
 	t.add("NAME", "ROLE", "SIGNED IN", "LAST SEEN", "ENDS")
 	for _, s := range people {
 		t.add(approval.Plain(s.Name), s.Role.String(), p.minute(s.Created), p.minute(s.Seen), p.minute(s.Expires))
@@ -54,7 +54,7 @@ func (p *Program) tokenSignout() *cobra.Command {
 		Use: "signout NAME",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if all != (len(args) == 0) {
-				return usageError{errors.New("say whom to sign out: remit token signout NAME, or --all for everybody")}
+				return usageError{errors.New("name the person to sign out: remit token signout NAME, or use --all for everybody")}
 			}
 			return cobra.MaximumNArgs(1)(cmd, args)
 		},
@@ -71,13 +71,13 @@ func (p *Program) tokenSignout() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(p.Stdout, "Sessions that were ended: %d. Links that were not used yet are void.\n", ended)
+			fmt.Fprintf(p.Stdout, "Ended sessions: %d. Unused sign-in links are invalid now.\n", ended)
 			if ended == 0 && !all {
 				fmt.Fprintf(p.Stderr, "Nobody called %q is signed in; \"remit token sessions\" shows who is.\n", name)
 			}
 			return nil
 		}),
 	}
-	c.Flags().BoolVar(&all, "all", false, "everybody, yourself too")
+	c.Flags().BoolVar(&all, "all", false, "sign out everybody, including yourself")
 	return c
 }

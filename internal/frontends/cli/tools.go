@@ -40,7 +40,7 @@ func contractsOf(e *engine.Engine) []*contract.Contract {
 	return convert(e.Tools(), func(t *engine.Tool) *contract.Contract { return t.Contract })
 }
 
-// promises says in a word or two what a tool may do.
+// promises summarizes what a tool may do.
 func promises(t *engine.Tool) string {
 	words := []string{"reads"}
 	if !t.Hints.ReadOnly {

@@ -11,16 +11,16 @@ import (
 	"slices"
 )
 
-// replace puts a new text in the place of the one that was read. Whoever else reads
-// the file finds the one or the other, and whoever changed it meanwhile wins.
-func (k *kept) replace(after []byte) (err error) {
+// replace replaces the file with a new text, atomically. It fails if the file was changed since it
+// was read.
+func (k *clientFile) replace(after []byte) (err error) {
 	temporary, err := os.CreateTemp(filepath.Dir(k.file), "."+filepath.Base(k.file)+".*")
 	if err != nil {
 		return fmt.Errorf("write the file of %s: %w", k.client.Title, err)
 	}
-	defer func() { _ = os.Remove(temporary.Name()) }() // renamed by now, or of no use
+	defer func() { _ = os.Remove(temporary.Name()) }() // after a rename there is nothing to remove
 	_, err = temporary.Write(after)
-	if err = errors.Join(err, k.likeBefore(temporary), temporary.Sync(), temporary.Close()); err != nil {
+	if err = errors.Join(err, k.copyOwnerAndMode(temporary), temporary.Sync(), temporary.Close()); err != nil {
 		return fmt.Errorf("write the file of %s: %w", k.client.Title, err)
 	}
 	now, err := os.ReadFile(k.file)
@@ -28,7 +28,7 @@ func (k *kept) replace(after []byte) (err error) {
 	case err == nil && k.exists && bytes.Equal(now, k.text):
 	case errors.Is(err, fs.ErrNotExist) && !k.exists:
 	case err == nil || errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s was changed by somebody else in this moment; try again", k.file)
+		return fmt.Errorf("%s was changed by another program at the same time; try again", k.file)
 	default:
 		return fmt.Errorf("read the file of %s: %w", k.client.Title, err)
 	}
@@ -38,19 +38,19 @@ func (k *kept) replace(after []byte) (err error) {
 	return syncFolder(filepath.Dir(k.file))
 }
 
-// likeBefore gives a new file the owner and the mode of the one that it replaces. One
-// that replaces none is for its owner alone, as it was made.
-func (k *kept) likeBefore(f *os.File) error {
+// copyOwnerAndMode gives a new file the owner and the mode of the file that it replaces. If there
+// was none, only the owner can read the new file, as CreateTemp made it.
+func (k *clientFile) copyOwnerAndMode(f *os.File) error {
 	if !k.exists {
 		return nil
 	}
-	if err := keepOwner(f, k.info); err != nil { // before the mode, which it might change
+	if err := keepOwner(f, k.info); err != nil { // before the mode, because chown may change the mode
 		return err
 	}
 	return f.Chmod(k.info.Mode().Perm())
 }
 
-// syncFolder makes a new name last. Windows needs no such thing, and allows none.
+// syncFolder makes a rename durable. Windows neither needs nor supports it.
 func syncFolder(name string) error {
 	if runtime.GOOS == "windows" {
 		return nil
@@ -62,42 +62,44 @@ func syncFolder(name string) error {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-// lock keeps others from writing a file, in the way that Claude Code and other programs
-// of Node do: by a folder of that name.
+// lock locks a file with a folder named FILE.lock, the way that Claude Code and other Node programs
+// do.
 func lock(file string) (unlock func(), err error) {
 	name := file + ".lock"
 	switch err := os.Mkdir(name, 0o700); {
 	case errors.Is(err, fs.ErrExist):
-		return nil, fmt.Errorf("%s is in use, and was not touched: try again in a moment; if no client runs, remove %s", file, name)
+		return nil, fmt.Errorf("%s is locked and was not changed; try again in a moment, or remove %s if no client is running", file, name)
 	case err != nil:
-		return nil, fmt.Errorf("%s was not touched, because nothing can be written beside it: %w; give yourself the right to, or put in by hand what --print shows", file, err)
+		return nil, fmt.Errorf("%s was not changed, because its folder is not writable: %w; make it writable, or add "+
+			"by hand what --print shows",
+			file, err)
 	}
-	return func() { _ = os.Remove(name) }, nil // an empty folder of ours
+	return func() { _ = os.Remove(name) }, nil // our own empty folder
 }
 
-// makeFolders makes a folder and those above it that are missing, and lists what it
-// made from the top down.
+// makeFolders creates a folder and its missing parents. It returns the created folders, parents
+// first.
 func makeFolders(name string) ([]string, error) {
 	var missing []string
-	for folder := name; !isThere(folder); folder = filepath.Dir(folder) {
+	for folder := name; !pathExists(folder); folder = filepath.Dir(folder) {
 		missing = append(missing, folder)
 	}
 	slices.Reverse(missing)
 	if err := os.MkdirAll(name, 0o700); err != nil {
-		return nil, fmt.Errorf("make the folder %s: %w", name, err)
+		return nil, fmt.Errorf("create the folder %s: %w", name, err)
 	}
 	return missing, nil
 }
 
-func isThere(name string) bool {
+func pathExists(name string) bool {
 	_, err := os.Lstat(name)
 	return err == nil
 }
 
-// forget removes a file that may be there.
-func forget(name string) error {
+// removeIfExists removes a file if it exists.
+func removeIfExists(name string) error {
 	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("tidy up: %w", err)
+		return fmt.Errorf("remove %s: %w", name, err)
 	}
 	return nil
 }

@@ -1,4 +1,5 @@
-// Package clients knows where each client keeps its MCP servers, and what it must be told.
+// Package clients adds Remit to the configuration files of MCP clients and removes it again. It has
+// a table of the clients with the place and format of their files. It starts no client.
 package clients
 
 import (
@@ -15,52 +16,54 @@ import (
 
 //go:generate go -C ../../../../tools/generate run . clients
 
-// Server is Remit as a client should know it: a command that the client starts, or
-// the address of one that runs already.
+// Server is the entry of Remit in a client: a command that the client starts, or the URL of a
+// running server.
 type Server struct {
-	Name     string   // what the client lists it as
-	Command  string   // the whole path of the program
-	Args     []string // of the command
-	URL      string   // in place of a command
-	TokenEnv string   // the variable that holds the bearer token of the URL; "" for none
-	Token    string   // what it holds: for clients that look at no variables
+	Name     string   // name of the server in the client
+	Command  string   // absolute path of the program
+	Args     []string // arguments of the command
+	URL      string   // instead of a command
+	TokenEnv string   // environment variable with the bearer token for the URL; "" for none
+	Token    string   // the token itself, for clients that do not read environment variables
 }
 
 // Client is a program that talks to MCP servers.
 type Client struct {
-	Name  string   // as people type it
-	Title string   // as its makers call it
-	Notes []string // what a person should know, in sentences
+	Name  string   // name on the command line
+	Title string   // product name
+	Notes []string // advice for the user, in sentences
 
-	file        func(System) string // where its servers are
+	file        func(System) string // path of its configuration file
 	in          format
-	stdio, http string // what it calls the two kinds of servers; "" if it does not name them
-	address     string // the field of an address; "" if it takes none
-	token       string // how it names a variable in a header, with %s for the variable
-	// command is its own command line that adds a server with an entry, and links open it and have it ask; nil if it has none.
+	stdio, http string // its values for "type"; "" if it has no such field
+	address     string // its field for a URL; "" if it supports none
+	token       string // its syntax for a variable in a header, with %s for the name
+	// command returns the client's own command line that adds a server, and links returns links
+	// that open the client to add it. Each is nil if the client has none.
 	command func(s Server, entry []field) []string
 	links   func(s Server, entry []field) []Link
-	// literal: it looks at no variables, so a token must stand in its file.
+	// literal means that the client does not read environment variables, so that the token itself
+	// must be in its file.
 	literal bool
 }
 
-// Link opens a client, which then asks whether it should add the server.
+// Link is a link that opens a client, which then asks whether to add the server.
 type Link struct {
 	Title string
 	URL   string
-	Web   bool // a web page that leads on, for pages that allow no other links
+	Web   bool // a web page that redirects to the client, for sites that allow only web links
 }
 
-// field is a part of an entry: text, []string or []field.
+// field is a field of an entry. Its value is a string, []string or []field.
 type field struct {
 	key   string
 	value any
 }
 
-// All are the clients, in the order in which people are told of them.
+// All returns the clients in the order in which they are listed.
 func All() []*Client { return known }
 
-// Names are what people type.
+// Names returns the names of all clients.
 func Names() []string {
 	var names []string
 	for _, c := range All() {
@@ -69,7 +72,7 @@ func Names() []string {
 	return names
 }
 
-// Find gives the client of a name; nil if there is none.
+// Find returns the client with a name, or nil if there is none.
 func Find(name string) *Client {
 	if i := slices.IndexFunc(known, func(c *Client) bool { return c.Name == name }); i >= 0 {
 		return known[i]
@@ -77,44 +80,45 @@ func Find(name string) *Client {
 	return nil
 }
 
-// NeedsToken tells whether the token of a server has to be written down in the file.
+// NeedsToken reports whether the token itself must be written to the file of the client.
 func (c *Client) NeedsToken(s Server) bool { return c.literal && s.TokenEnv != "" }
 
-// Language is that of its file: json or toml.
+// Language returns the language of the file: json or toml.
 func (c *Client) Language() string { return c.in.language() }
 
-// Snippet is a whole file that holds nothing but the server.
+// Snippet returns the text of a file that contains only the server.
 func (c *Client) Snippet(s Server) (string, error) {
 	text, err := c.put(nil, s)
 	return string(text), err
 }
 
-// put gives the text of its file with the server in it.
+// put returns the text of a file with the server added or updated.
 func (c *Client) put(text []byte, s Server) ([]byte, error) {
 	if err := checkName(s.Name); err != nil {
 		return nil, err
 	}
 	for _, text := range append([]string{s.Command, s.URL, s.Token}, s.Args...) {
 		if !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
-			return nil, fmt.Errorf("%q has characters that the file of %s cannot hold; move the program or the folder to a plainer path", text, c.Title)
+			return nil, fmt.Errorf("%q contains control or invalid characters, which the file of %s cannot hold; move "+
+				"the program or the folder to another path",
+				text, c.Title)
 		}
 	}
 	fields, err := c.entry(s)
 	if err != nil {
 		return nil, err
 	}
-	_, said, err := c.in.get(text, s.Name)
+	_, entry, err := c.in.get(text, s.Name)
 	if err != nil {
 		return nil, err
 	}
-	if said.reaches(s) {
-		return c.in.mend(text, s.Name, fields)
+	if entry.sameKind(s) {
+		return c.in.update(text, s.Name, fields)
 	}
 	return c.in.set(text, s.Name, func(st style) []byte { return c.in.render(s.Name, fields, st) })
 }
 
-// Command is the command line of the client's own that adds the server; "" if it has
-// none.
+// Command returns the client's own command line that adds the server, or "" if it has none.
 func (c *Client) Command(s Server) string {
 	entry, err := c.entry(s)
 	if err != nil || c.command == nil {
@@ -123,7 +127,8 @@ func (c *Client) Command(s Server) string {
 	return contract.ShellLine(c.command(s, entry)...)
 }
 
-// Links open the client and have it ask; none if it knows no such links.
+// Links returns links that open the client to add the server. It returns nil if the client supports
+// none.
 func (c *Client) Links(s Server) []Link {
 	entry, err := c.entry(s)
 	if err != nil || c.links == nil {
@@ -132,20 +137,20 @@ func (c *Client) Links(s Server) []Link {
 	return c.links(s, entry)
 }
 
-// checkName refuses what a client would not take, or would have to be quoted.
+// checkName rejects names that some client does not accept or that need quotes in a file.
 func checkName(name string) error {
 	if !regexp.MustCompile(`^[\w-]{1,64}$`).MatchString(name) {
-		return fmt.Errorf("the name %q is none that every client takes; use up to 64 letters, digits, - and _", name)
+		return fmt.Errorf("the server name %q is not valid in every client; use up to 64 letters, digits, - and _", name)
 	}
 	return nil
 }
 
-// bearer is the header that carries the token, by way of a variable.
+// bearer returns the Authorization header with the token, or with a reference to a variable.
 func bearer(reference string) []field {
 	return []field{{"Authorization", "Bearer " + reference}}
 }
 
-// entry is what stands in its file of a server.
+// entry returns the fields of the server in the file of the client.
 func (c *Client) entry(s Server) ([]field, error) {
 	kind, fields := c.stdio, []field{{"command", s.Command}, {"args", s.Args}}
 	if s.URL != "" {
@@ -170,5 +175,7 @@ func (c *Client) entry(s Server) ([]field, error) {
 	return fields, nil
 }
 
-// errNoHTTP is what Claude Desktop gets for an address.
-var errNoHTTP = errors.New("the file of Claude Desktop takes only servers that it starts itself; leave --url out, or add the address in its settings under Connectors")
+// errNoHTTP is returned for a URL in the file of Claude Desktop, the only client that supports
+// none.
+var errNoHTTP = errors.New("Claude Desktop's file supports only servers that it starts itself; leave out --url, or add " +
+	"the URL in its settings under Connectors")

@@ -46,15 +46,15 @@ func TestSystemOf(t *testing.T) {
 	}
 }
 
-// TestTokens: the token itself stands in a file only if the client cannot have it
-// otherwise, and in no link and no command.
+// TestTokens checks that the token itself is written only to files of clients that need it there,
+// and never to a link or a command.
 func TestTokens(t *testing.T) {
 	s := Server{Name: "remit", URL: "https://remit.example/mcp", TokenEnv: "REMIT_TOKEN", Token: "s3cret"}
 	for _, c := range All() {
 		snippet, err := c.Snippet(s)
 		if c.Name == "claude-desktop" {
 			if err == nil || c.Command(s) != "" || len(c.Links(s)) > 0 {
-				t.Errorf("%s takes an address: %s", c.Name, snippet)
+				t.Errorf("%s accepts a URL: %s", c.Name, snippet)
 			}
 			continue
 		}
@@ -62,19 +62,19 @@ func TestTokens(t *testing.T) {
 			t.Errorf("%s: %v", c.Name, err)
 		}
 		if strings.Contains(snippet, "s3cret") != c.NeedsToken(s) || !c.NeedsToken(s) && !strings.Contains(snippet, "REMIT_TOKEN") {
-			t.Errorf("%s: the token is not told as it should be: %s", c.Name, snippet)
+			t.Errorf("%s: the token is not written as expected: %s", c.Name, snippet)
 		}
-		told := c.Command(s)
+		shown := c.Command(s)
 		for _, link := range c.Links(s) {
-			told += link.URL
+			shown += link.URL
 		}
-		if strings.Contains(told, "s3cret") {
-			t.Errorf("%s tells the token: %s", c.Name, told)
+		if strings.Contains(shown, "s3cret") {
+			t.Errorf("%s shows the token: %s", c.Name, shown)
 		}
 	}
 }
 
-// TestLinks: what a link carries is the entry of the file.
+// TestLinks checks that a link carries the same entry as the file.
 func TestLinks(t *testing.T) {
 	for _, s := range []Server{ours, {Name: "remit", URL: "http://127.0.0.1:8722/mcp?a=b&c=+"}} {
 		for _, name := range []string{"cursor", "vscode"} {
@@ -102,7 +102,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// carried reads a link as the clients do.
+// carried decodes a link the way that the clients do.
 func carried(t *testing.T, link string) map[string]any {
 	t.Helper()
 	u, err := url.Parse(link)
@@ -122,11 +122,11 @@ func carried(t *testing.T, link string) map[string]any {
 	if plain, err := base64.StdEncoding.DecodeString(text); err == nil {
 		text = string(plain)
 	}
-	var said map[string]any
-	if err := json.Unmarshal([]byte(text), &said); err != nil {
+	var entry map[string]any
+	if err := json.Unmarshal([]byte(text), &entry); err != nil {
 		t.Fatalf("%s: %v", link, err)
 	}
-	return said
+	return entry
 }
 
 func TestCommands(t *testing.T) {
@@ -145,11 +145,11 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-func TestWhatNoClientTakes(t *testing.T) {
+func TestInvalidServers(t *testing.T) {
 	for _, s := range []Server{{Name: "a b", Command: "/x"}, {Name: "", Command: "/x"}, {Name: "remit", Command: "/x\xff"}, {Name: "remit", Command: "/x", Args: []string{"a\nb"}}} {
 		for _, c := range All() {
 			if text, err := c.Snippet(s); err == nil {
-				t.Errorf("%s takes %+v: %s", c.Name, s, text)
+				t.Errorf("%s accepts %+v: %s", c.Name, s, text)
 			}
 		}
 	}

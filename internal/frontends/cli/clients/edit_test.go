@@ -12,10 +12,10 @@ import (
 	"remit/internal/jsonc"
 )
 
-// ours is the server of the tests.
+// ours is the server that the tests install.
 var ours = Server{Name: "remit", Command: "/opt/remit", Args: []string{"stdio", "--root", "/home/ada/a b"}}
 
-// small is an entry that does not get in the way of reading a test.
+// small renders a short entry, to keep the tests readable.
 func small(st style) []byte {
 	if st.compact {
 		return []byte(`{"x": 1}`)
@@ -110,7 +110,7 @@ func TestTOML(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeRead(t *testing.T) {
+func TestSyntaxErrors(t *testing.T) {
 	for _, tc := range []struct {
 		in           format
 		text, reason string
@@ -125,9 +125,9 @@ func TestWhatCannotBeRead(t *testing.T) {
 		{jsonFile{"servers"}, "{\"a\": 1", "the text ends here, but '}' is missing", 1, 8},
 		{jsonFile{"servers"}, "{} {}", "unexpected text after the end of the value", 1, 4},
 		{jsonFile{"servers"}, "{} /*", "this comment has no end", 1, 4},
-		{jsonFile{"servers"}, "[]", "an object in braces belongs here", 1, 1},
+		{jsonFile{"servers"}, "[]", "expected an object in braces", 1, 1},
 		{jsonFile{"servers"}, "{\"servers\": []}", `"servers" must be an object in braces`, 1, 13},
-		{jsonFile{"servers"}, "{\"servers\": {}, \"servers\": {}}", `"servers" is there twice; remove one of them`, 1, 17},
+		{jsonFile{"servers"}, "{\"servers\": {}, \"servers\": {}}", `"servers" occurs twice; remove one of them`, 1, 17},
 		{jsonFile{"servers"}, strings.Repeat("[", 600), "objects and arrays are nested too deeply", 1, 501},
 		{tomlFile{"s"}, "a = 1\n= 2", "invalid character at start of key: U+003D '='", 2, 1},
 		{tomlFile{"s"}, "a = ", "expected value, not end of input", 1, 4},
@@ -136,16 +136,16 @@ func TestWhatCannotBeRead(t *testing.T) {
 		{tomlFile{"s"}, "[a\n", "expected ']' to close table name", 1, 3},
 		{tomlFile{"s"}, "a = ['1' '2']", "expected ',' or ']' after array value", 1, 10},
 		{tomlFile{"s"}, "a = [", "array is incomplete", 1, 5},
-		{tomlFile{"s"}, "s = {}", "s stands on lines without a table; write each server as a table [s.NAME], or add [s.remit] by hand", 1, 1},
-		{tomlFile{"s"}, "s.a.command = 'x'", "s stands on lines without a table; write each server as a table [s.NAME], or add [s.remit] by hand", 1, 1},
+		{tomlFile{"s"}, "s = {}", "s is not written as a table; write each server as a table [s.NAME], or add [s.remit] by hand", 1, 1},
+		{tomlFile{"s"}, "s.a.command = 'x'", "s is not written as a table; write each server as a table [s.NAME], or add [s.remit] by hand", 1, 1},
 		{tomlFile{"s"}, "[s]\nremit = {}", "remit is not in a table of its own; write it as [s.remit], or change it by hand", 2, 1},
-		{tomlFile{"s"}, "[[s]]\n", "[[s]] is a list; Codex takes tables such as [s.remit]", 1, 1},
-		{tomlFile{"s"}, "[s.remit]\n[s.remit]\n", "[s.remit] is there twice; remove one of them", 2, 1},
+		{tomlFile{"s"}, "[[s]]\n", "[[s]] is an array of tables; Codex expects a table such as [s.remit]", 1, 1},
+		{tomlFile{"s"}, "[s.remit]\n[s.remit]\n", "[s.remit] occurs twice; remove one of them", 2, 1},
 	} {
 		_, err := tc.in.set([]byte(tc.text), "remit", small)
 		var got *SyntaxError
 		if !errors.As(err, &got) {
-			t.Errorf("%q is read as if all were well: %v", tc.text, err)
+			t.Errorf("%q yields no SyntaxError: %v", tc.text, err)
 			continue
 		}
 		if diff := cmp.Diff(&SyntaxError{tc.line, tc.column, tc.reason}, got); diff != "" {
@@ -154,7 +154,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// plain reads a JSON text with comments, as programs do.
+// plain decodes JSON with comments.
 func plain(t *testing.T, text []byte) map[string]any {
 	t.Helper()
 	root, err := jsonc.Parse(text)
@@ -165,7 +165,7 @@ func plain(t *testing.T, text []byte) map[string]any {
 	return value
 }
 
-// plainValue gives what a value says; lists and words as they are written.
+// plainValue decodes a value. Arrays and literals stay source text.
 func plainValue(v hujson.ValueTrimmed) any {
 	o, ok := v.(*hujson.Object)
 	if !ok {
@@ -178,9 +178,9 @@ func plainValue(v hujson.ValueTrimmed) any {
 	return all
 }
 
-// FuzzJSON: whatever the file, what is put in can be read and so can all else as it
-// was; what is taken out again leaves what was there; and to put in verbatim what
-// stands there gives the same bytes, by which Remove knows that nobody changed them.
+// FuzzJSON checks for any file that an added entry can be read and all else is unchanged, that
+// removing the entry restores the rest, and that setting the present entry verbatim yields the same
+// bytes. By the last, Remove detects that nobody changed the file.
 func FuzzJSON(f *testing.F) {
 	for _, seed := range []string{"", "{}", "{\"servers\": {}}", "// x\n{\n\t\"servers\": {\r\n \"a\": [1, {}], /* y */\n },\n}", "\ufeff{\"a\":{\"servers\":1}} //", "{\"servers\":{\"remit\":{}, // c\n\"b\":1}}", "{\"servers\":{\"a\":1 // c\n,}}"} {
 		f.Add([]byte(seed))
@@ -250,9 +250,9 @@ func FuzzTOML(f *testing.F) {
 		if err != nil {
 			return
 		}
-		raw, said, err := file.get(set, "remit")
-		if err != nil || said.Command != "x" {
-			t.Fatalf("%q became %q: %v, %v", text, set, said, err)
+		raw, entry, err := file.get(set, "remit")
+		if err != nil || entry.Command != "x" {
+			t.Fatalf("%q became %q: %v, %v", text, set, entry, err)
 		}
 		again, err := file.set(text, "remit", func(style) []byte { return raw })
 		if err != nil || string(again) != string(set) {
@@ -266,25 +266,25 @@ func FuzzTOML(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%q became %q: %v", set, removed, err)
 		}
-		if diff := cmp.Diff(spoken(file, before), spoken(file, after)); diff != "" {
+		if diff := cmp.Diff(otherTables(file, before), otherTables(file, after)); diff != "" {
 			t.Fatalf("%q became %q: %s", text, removed, diff)
 		}
 	})
 }
 
-// spoken is what tables say, but for those of ours.
-func spoken(file tomlFile, all []tomlTable) []string {
-	var said []string
+// otherTables returns the text of all tables except those of the server remit.
+func otherTables(file tomlFile, all []tomlTable) []string {
+	var texts []string
 	for _, t := range all {
 		if file.isOf(&t, "remit") {
 			continue
 		}
 		text, _ := json.Marshal([]any{t.path, t.array})
-		said = append(said, string(text))
+		texts = append(texts, string(text))
 		for _, p := range t.pairs {
 			text, _ := json.Marshal([]any{p.key, p.value})
-			said = append(said, string(text))
+			texts = append(texts, string(text))
 		}
 	}
-	return said
+	return texts
 }

@@ -7,52 +7,51 @@ import (
 	"unicode/utf8"
 )
 
-// format is the language of a file, in which one entry is changed and every other byte
-// stays. What cannot be read is a *SyntaxError; what cannot be changed safely another.
+// format edits one entry of a file and keeps every other byte. A file that cannot be parsed, or
+// that cannot be changed safely, is a *SyntaxError.
 type format interface {
 	language() string
-	// get gives an entry as it stands, verbatim, and what it says; nil if there is none.
-	get(text []byte, name string) (raw []byte, said Entry, err error)
-	// set puts an entry in, in the place of one of that name, or else behind the others.
+	// get returns the text of an entry and its parsed form. raw is nil if there is no entry.
+	get(text []byte, name string) (raw []byte, entry Entry, err error)
+	// set replaces the entry of that name, or adds it after the others.
 	set(text []byte, name string, write func(style) []byte) ([]byte, error)
-	// mend changes what an entry says of where the server is, and leaves what people put
-	// beside that. Nothing changes if it says that already.
-	mend(text []byte, name string, fields []field) ([]byte, error)
-	// remove takes an entry out, and what holds the entries too if that is then empty
-	// and should not stay.
+	// update changes the fields of an entry that say how to reach the server, and keeps the fields
+	// that the user added. It changes nothing if they are up to date.
+	update(text []byte, name string, fields []field) ([]byte, error)
+	// remove removes an entry. If no entries are left and keepHolder is false, it also removes the
+	// object or table that held them.
 	remove(text []byte, name string, keepHolder bool) ([]byte, error)
-	// holds tells whether there is a place for entries.
+	// holds reports whether the text has an object or table for entries.
 	holds(text []byte) bool
-	// render writes an entry.
+	// render returns the text of an entry.
 	render(name string, fields []field, st style) []byte
 }
 
-// Entry is what the file of a client says of a server.
+// Entry is a server in the file of a client.
 type Entry struct {
-	Command string // "" for an address
+	Command string // "" for a server with a URL
 	URL     string
-	others  []string // what else people put there
+	others  []string // names of fields that the user added
 }
 
-// placing are the fields that say where a server is, and how to reach it: whatever
-// stands there, they are Remit's to write.
-var placing = []string{"type", "command", "args", "url", "httpUrl", "serverUrl", "headers", "bearer_token_env_var"}
+// connectionFields are the fields that say how to reach a server. Remit overwrites them.
+var connectionFields = []string{"type", "command", "args", "url", "httpUrl", "serverUrl", "headers", "bearer_token_env_var"}
 
-// reaches tells whether an entry starts its server as this one is, or has an address as
-// this one has, so that what people put there fits.
-func (e *Entry) reaches(s Server) bool {
+// sameKind reports whether both the entry and s have a command, or both have a URL. Then the fields
+// that the user added still apply.
+func (e *Entry) sameKind(s Server) bool {
 	return s.URL == "" && e.Command != "" || s.URL != "" && e.URL != ""
 }
 
-// style is how the text around an entry is laid out.
+// style is the layout of the text around an entry.
 type style struct {
-	indent  string // of the line that the entry begins on
-	unit    string // by which what is deeper is indented
+	indent  string // of the first line of the entry
+	unit    string // added for each level
 	eol     string
 	compact bool // all on one line
 }
 
-// SyntaxError is a place in a file that cannot be read.
+// SyntaxError is a position in a file that cannot be parsed, or cannot be changed safely.
 type SyntaxError struct {
 	Line, Column int // from 1; columns are characters
 	Reason       string
@@ -62,7 +61,7 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Reason)
 }
 
-// syntaxError says where in a text something is wrong.
+// syntaxError returns a SyntaxError for an offset in a text.
 func syntaxError(text []byte, at int, format string, args ...any) error {
 	at = min(at, len(text))
 	line := text[bytes.LastIndexByte(text[:at], '\n')+1 : at]
@@ -73,10 +72,10 @@ func syntaxError(text []byte, at int, format string, args ...any) error {
 	}
 }
 
-// byteOrderMark is what some editors of Windows begin a file with.
+// byteOrderMark is what some editors on Windows write at the start of a file.
 var byteOrderMark = []byte("\ufeff")
 
-// endOfLine is what the lines of a text end with.
+// endOfLine returns the line ending of a text.
 func endOfLine(text []byte) string {
 	if i := bytes.IndexByte(text, '\n'); i > 0 && text[i-1] == '\r' {
 		return "\r\n"
@@ -84,13 +83,13 @@ func endOfLine(text []byte) string {
 	return "\n"
 }
 
-// edit puts a text in the place of some bytes.
+// edit replaces the bytes from start to end with text.
 type edit struct {
 	start, end int
 	text       string
 }
 
-// apply makes edits that do not overlap; those at one place in their order.
+// apply applies edits that do not overlap. Edits at the same position keep their order.
 func apply(text []byte, edits ...edit) []byte {
 	slices.SortStableFunc(edits, func(a, b edit) int { return a.start - b.start })
 	var out bytes.Buffer

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// existing is a file of each language that somebody keeps with care.
+// existing has a carefully formatted file for each language.
 var existing = map[string]string{
 	"json": "// my servers\r\n{\r\n\t\"theme\": \"dark\", // at night\r\n\t\"KEY\": {\r\n\t\t\"a\": {\"command\": \"a\"},\r\n\t},\r\n}",
 	"toml": "model = \"o3\" # best\n\n[mcp_servers.a]\ncommand = 'a'\n\n[tui]\nx = \"\"\"\n[mcp_servers.remit]\n\"\"\"",
@@ -46,7 +46,7 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// tree is all that lies in a folder: modes and texts.
+// tree returns the modes and texts of all files in a folder.
 func tree(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -80,9 +80,9 @@ func must(t *testing.T, want Was) func(Change, error) Change {
 	}
 }
 
-// TestThereAndBack: for each client, into a file that somebody keeps with care, into an
-// empty one, and into none at all.
-func TestThereAndBack(t *testing.T) {
+// TestInstallAndRemove installs into and removes from an existing file, an empty file and a missing
+// file of each client.
+func TestInstallAndRemove(t *testing.T) {
 	for _, c := range All() {
 		for _, before := range []string{existingOf(c), "", "\ufeff", "none"} {
 			home := t.TempDir()
@@ -99,9 +99,9 @@ func TestThereAndBack(t *testing.T) {
 			if before != "none" && read(t, change.Backup) != before {
 				t.Errorf("%s: the backup is %q", c.Name, read(t, change.Backup))
 			}
-			said, there, err := c.Installed(file, "remit")
-			if err != nil || !there || said.Command != ours.Command {
-				t.Errorf("%s: %+v, %v, %v", c.Name, said, there, err)
+			entry, found, err := c.Installed(file, "remit")
+			if err != nil || !found || entry.Command != ours.Command {
+				t.Errorf("%s: %+v, %v, %v", c.Name, entry, found, err)
 			}
 			must(t, Same)(c.Install(file, ours))
 			must(t, Other)(c.Install(file, Server{Name: "remit", Command: "/elsewhere/remit"}))
@@ -114,9 +114,8 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-// TestLaidOutAnew: clients write their files in a layout of their own, which is no reason
-// to write them again.
-func TestLaidOutAnew(t *testing.T) {
+// TestReformatted checks that a file which the client wrote in another layout is not written again.
+func TestReformatted(t *testing.T) {
 	for _, c := range All() {
 		if c.Language() != "json" {
 			continue
@@ -140,7 +139,7 @@ func TestLaidOutAnew(t *testing.T) {
 	}
 }
 
-// TestOthersChange: what others change between stays, and only ours goes.
+// TestOthersChange checks that Remove keeps changes by others.
 func TestOthersChange(t *testing.T) {
 	for _, c := range All() {
 		file := filepath.Join(t.TempDir(), "new", "file")
@@ -165,8 +164,8 @@ func TestOthersChange(t *testing.T) {
 	}
 }
 
-// TestOneBefore: an entry of Remit that was there before ours comes back.
-func TestOneBefore(t *testing.T) {
+// TestEarlierEntry checks that Remove restores an entry of Remit from before the first Install.
+func TestEarlierEntry(t *testing.T) {
 	c := Find("cursor")
 	file := filepath.Join(t.TempDir(), "mcp.json")
 	before := "{\"mcpServers\": {\"remit\": {\"command\": \"remit\", \"args\": [\"stdio\"]}}}"
@@ -179,8 +178,8 @@ func TestOneBefore(t *testing.T) {
 	}
 }
 
-// TestSomebodyElses: an entry of that name that is not Remit's stays, whoever asks.
-func TestSomebodyElses(t *testing.T) {
+// TestForeignEntry checks that an entry of that name that is not Remit's is never changed.
+func TestForeignEntry(t *testing.T) {
 	for _, c := range All() {
 		before := map[string]string{"json": `{"KEY": {"remit": {"command": "/opt/other", "args": ["x"]}}}`, "toml": "[mcp_servers.remit]\ncommand = '/opt/other'\n"}[c.Language()]
 		if in, ok := c.in.(jsonFile); ok {
@@ -193,7 +192,7 @@ func TestSomebodyElses(t *testing.T) {
 		_, installed := c.Install(file, ours)
 		_, removed := c.Remove(file, "remit")
 		for _, err := range []error{planned, installed, removed} {
-			if err == nil || !strings.Contains(err.Error(), "has a server remit that is not Remit (it starts /opt/other), and was not touched; take another name with --name") {
+			if err == nil || !strings.Contains(err.Error(), "was not changed: its server remit is not Remit (it starts /opt/other); choose another name with --name") {
 				t.Errorf("%s: %v", c.Name, err)
 			}
 		}
@@ -210,8 +209,8 @@ func TestSomebodyElses(t *testing.T) {
 	}
 }
 
-// TestEditedBetween: what a person changes after an install stays, also if there is
-// another install before the removal.
+// TestEditedBetween checks that changes after an install are kept, even with another install before
+// the removal.
 func TestEditedBetween(t *testing.T) {
 	for _, c := range All() {
 		file := filepath.Join(t.TempDir(), "file")
@@ -232,7 +231,7 @@ func TestEditedBetween(t *testing.T) {
 	}
 }
 
-// TestReadOnly: who made a file read-only meant it.
+// TestReadOnly checks that a read-only file is not changed.
 func TestReadOnly(t *testing.T) {
 	c := Find("claude-code")
 	file := filepath.Join(t.TempDir(), "file")
@@ -246,7 +245,7 @@ func TestReadOnly(t *testing.T) {
 	_, installed := c.Install(file, Server{Name: "remit", Command: "/elsewhere/remit"})
 	_, removed := c.Remove(file, "remit")
 	for _, err := range []error{installed, removed} {
-		if err == nil || !strings.Contains(err.Error(), "is read-only, and was not touched; make it writable") {
+		if err == nil || !strings.Contains(err.Error(), "is read-only and was not changed; make it writable") {
 			t.Error(err)
 		}
 	}
@@ -255,7 +254,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// TestTwoServers: each can go by itself, in any order.
+// TestTwoServers checks that two servers can be removed in either order.
 func TestTwoServers(t *testing.T) {
 	c := Find("vscode")
 	second := Server{Name: "second", URL: "http://127.0.0.1:1/mcp"}
@@ -290,7 +289,7 @@ func TestLinksAreFollowed(t *testing.T) {
 		t.Errorf("it changed %s", change.File)
 	}
 	if info, err := os.Lstat(link); err != nil || info.Mode()&fs.ModeSymlink == 0 {
-		t.Errorf("the link is none any more: %v", err)
+		t.Errorf("the file is no longer a link: %v", err)
 	}
 	must(t, Restored)(c.Remove(link, "remit"))
 	if got := read(t, real); got != "{}" {
@@ -299,20 +298,20 @@ func TestLinksAreFollowed(t *testing.T) {
 	if err := os.Remove(real); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Install(link, ours); err == nil || !strings.Contains(err.Error(), "leads nowhere") {
-		t.Errorf("a link that leads nowhere: %v", err)
+	if _, err := c.Install(link, ours); err == nil || !strings.Contains(err.Error(), "is a broken symbolic link") {
+		t.Errorf("a broken link: %v", err)
 	}
 }
 
-// TestLeftAlone: a file that cannot be read, is locked, or changes in that moment is as
-// it was.
-func TestLeftAlone(t *testing.T) {
+// TestNotChanged checks that a file is not changed if it cannot be parsed, is locked, or changes at
+// the same time.
+func TestNotChanged(t *testing.T) {
 	c := Find("cursor")
 	file := filepath.Join(t.TempDir(), "mcp.json")
 	write(t, file, "{\n  oops\n}")
 	was := tree(t, filepath.Dir(file))
 	_, err := c.Install(file, ours)
-	if err == nil || !strings.Contains(err.Error(), "mcp.json was not touched, because it cannot be read at line 2, column 3") {
+	if err == nil || !strings.Contains(err.Error(), "mcp.json was not changed, because it cannot be parsed at line 2, column 3") {
 		t.Errorf("install: %v", err)
 	}
 	if _, err := c.Remove(file, "remit"); err == nil || !strings.Contains(err.Error(), "line 2, column 3") {
@@ -326,7 +325,7 @@ func TestLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	was = tree(t, filepath.Dir(file))
-	if _, err := c.Install(file, ours); err == nil || !strings.Contains(err.Error(), "is in use") {
+	if _, err := c.Install(file, ours); err == nil || !strings.Contains(err.Error(), "is locked") {
 		t.Errorf("install: %v", err)
 	}
 	if diff := cmp.Diff(was, tree(t, filepath.Dir(file))); diff != "" {
@@ -338,19 +337,19 @@ func TestLeftAlone(t *testing.T) {
 	}
 	write(t, file, "{ }")
 	was = tree(t, filepath.Dir(file))
-	if err := k.replace([]byte("lost")); err == nil || !strings.Contains(err.Error(), "changed by somebody else") {
+	if err := k.replace([]byte("lost")); err == nil || !strings.Contains(err.Error(), "changed by another program") {
 		t.Errorf("replace: %v", err)
 	}
 	if diff := cmp.Diff(was, tree(t, filepath.Dir(file))); diff != "" {
 		t.Error(diff)
 	}
-	if undo, err := k.keep(nil, Absent); err != nil || undo() != nil {
-		t.Errorf("a backup cannot be taken back: %v", err)
+	if undo, err := k.writeBackup(nil, Absent); err != nil || undo() != nil {
+		t.Errorf("undo of the backup: %v", err)
 	}
 	if diff := cmp.Diff(was, tree(t, filepath.Dir(file))); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := c.Install(filepath.Dir(file), ours); err == nil || !strings.Contains(err.Error(), "no regular file") {
+	if _, err := c.Install(filepath.Dir(file), ours); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("a folder: %v", err)
 	}
 }

@@ -11,15 +11,15 @@ import (
 	"remit/internal/jsonc"
 )
 
-// jsonFile is a file with an object of servers by name.
+// jsonFile is a JSON file with an object of servers by name.
 type jsonFile struct{ key string }
 
 func (jsonFile) language() string { return "json" }
 
-// jsonText is a parsed JSON text. Editing the tree leaves every other byte as it is.
+// jsonText is a parsed JSON text. Editing the tree keeps every other byte.
 type jsonText struct {
 	text []byte
-	root hujson.Value // without a value if the text has none
+	root hujson.Value // its Value is nil if the text has none
 }
 
 // parse parses a text whose value, if there is one, is an object.
@@ -30,14 +30,14 @@ func (f jsonFile) parse(text []byte) (*jsonText, error) {
 	case errors.As(err, &wrong):
 		return nil, syntaxError(text, wrong.Offset, "%s", wrong.Reason)
 	case root.Value != nil && root.Value.Kind() != '{':
-		return nil, syntaxError(text, root.StartOffset, "an object in braces belongs here")
+		return nil, syntaxError(text, root.StartOffset, "expected an object in braces")
 	}
 	return &jsonText{text, root}, err
 }
 
-// find follows names from the root, each in the object of the one before. It returns the
-// object that holds the last of them, and the index there: -1 if there is none. Two members
-// of one name are refused: programs differ in which of them they take.
+// find follows a path of names from the root. It returns the object that holds the last name, and
+// the index of the member there, or -1 if there is none. It rejects duplicate names, because
+// programs differ in which of the two they use.
 func (j *jsonText) find(path ...string) (holder *hujson.Value, index int, err error) {
 	holder = &j.root
 	for i, key := range path {
@@ -47,7 +47,7 @@ func (j *jsonText) find(path ...string) (holder *hujson.Value, index int, err er
 				continue
 			}
 			if index >= 0 {
-				return nil, -1, syntaxError(j.text, m.Name.StartOffset, "%s is there twice; remove one of them", quote(key))
+				return nil, -1, syntaxError(j.text, m.Name.StartOffset, "%s occurs twice; remove one of them", quote(key))
 			}
 			index = k
 		}
@@ -59,7 +59,7 @@ func (j *jsonText) find(path ...string) (holder *hujson.Value, index int, err er
 	return holder, index, nil
 }
 
-// members are those of an object; none of any other value.
+// members returns the members of an object, or nil for any other value.
 func members(v *hujson.Value) []hujson.ObjectMember {
 	if o, ok := v.Value.(*hujson.Object); ok {
 		return o.Members
@@ -67,7 +67,7 @@ func members(v *hujson.Value) []hujson.ObjectMember {
 	return nil
 }
 
-// servers finds the object of the servers; nil if there is none.
+// servers returns the object of the servers, or nil if there is none.
 func (f jsonFile) servers(text []byte) (*jsonText, *hujson.Value, error) {
 	j, err := f.parse(text)
 	if err != nil {
@@ -99,20 +99,20 @@ func (f jsonFile) get(text []byte, name string) ([]byte, Entry, error) {
 		return nil, Entry{}, err
 	}
 	value := &members(servers)[i].Value
-	var said Entry
+	var entry Entry
 	for _, m := range members(value) {
 		key := m.Name.Value.(hujson.Literal).String()
 		word, _ := m.Value.Value.(hujson.Literal)
 		switch isText := word.Kind() == '"'; {
-		case !slices.Contains(placing, key):
-			said.others = append(said.others, key)
+		case !slices.Contains(connectionFields, key):
+			entry.others = append(entry.others, key)
 		case isText && key == "command":
-			said.Command = word.String()
-		case isText && said.URL == "" && strings.HasSuffix(strings.ToLower(key), "url"):
-			said.URL = word.String()
+			entry.Command = word.String()
+		case isText && entry.URL == "" && strings.HasSuffix(strings.ToLower(key), "url"):
+			entry.URL = word.String()
 		}
 	}
-	return text[value.StartOffset:value.EndOffset], said, nil
+	return text[value.StartOffset:value.EndOffset], entry, nil
 }
 
 func (f jsonFile) set(text []byte, name string, write func(style) []byte) ([]byte, error) {
@@ -152,13 +152,13 @@ func (f jsonFile) set(text []byte, name string, write func(style) []byte) ([]byt
 	return j.text, nil
 }
 
-// replace puts a written value in the place of another.
+// replace replaces a value with JSON text.
 func (j *jsonText) replace(v *hujson.Value, written []byte) {
 	v.Value = hujson.Literal(written)
 	j.pack()
 }
 
-// pack writes the tree down after a change, so that offsets fit the text again.
+// pack renders the tree after a change and updates the offsets.
 func (j *jsonText) pack() {
 	j.text = j.root.Pack()
 	j.root.UpdateOffsets()
@@ -166,8 +166,8 @@ func (j *jsonText) pack() {
 
 const space = " \t\r\n"
 
-// insert puts a member behind the others. Comments stay with what they are about: the
-// comma goes right behind the last value, the member behind what follows that.
+// insert adds a member after the others. Comments stay next to their values: the comma goes right
+// after the last value, and the member after the comments that follow it.
 func (j *jsonText) insert(holder *hujson.Value, key string, write func(style) []byte) {
 	o := holder.Value.(*hujson.Object)
 	kept := bytes.TrimRight(o.AfterExtra, space)
@@ -195,20 +195,20 @@ func (j *jsonText) insert(holder *hujson.Value, key string, write func(style) []
 		Value: hujson.Value{BeforeExtra: hujson.Extra(" "), Value: hujson.Literal(write(st))},
 	}
 	if n := len(o.Members); n > 0 && o.Members[n-1].Value.AfterExtra != nil {
-		added.Value.AfterExtra = hujson.Extra{} // a comma behind the last
+		added.Value.AfterExtra = hujson.Extra{} // keep the style of a trailing comma
 	}
 	o.Members, o.AfterExtra = append(o.Members, added), hujson.Extra(tail)
 	j.pack()
 }
 
-// indentOf returns the indent of a member that begins a line; false for another.
+// indentOf returns the indent of a member that begins a line, or false if it does not begin one.
 func indentOf(before hujson.Extra) (string, bool) {
 	end := bytes.LastIndexByte(before, '\n') + 1
 	indent := before[end:]
 	return string(indent), end > 0 && len(bytes.Trim(indent, " \t")) == 0
 }
 
-// unit is by how much this text indents.
+// unit returns the indent of one level in this text.
 func (j *jsonText) unit() string {
 	before := j.root.BeforeExtra
 	outer := string(bytes.TrimPrefix(before[bytes.LastIndexByte(before, '\n')+1:], byteOrderMark))
@@ -237,7 +237,7 @@ func (f jsonFile) remove(text []byte, name string, keepHolder bool) ([]byte, err
 	return j.text, err
 }
 
-// cut takes a member out: its line, and the comma that only it needs. Comments stay.
+// cut removes a member, with its line and its comma. Comments are kept.
 func (j *jsonText) cut(holder *hujson.Value, i int) {
 	o := holder.Value.(*hujson.Object)
 	m, isLast := o.Members[i], i == len(o.Members)-1
@@ -251,14 +251,14 @@ func (j *jsonText) cut(holder *hujson.Value, i int) {
 	}
 	before := hujson.Extra(bytes.TrimRight(m.Name.BeforeExtra, space))
 	if !before.IsValid() && !bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r"), []byte("\n")) {
-		before = m.Name.BeforeExtra // what follows would end up in the line comment before it
+		before = m.Name.BeforeExtra // otherwise the next text would become part of the line comment before it
 	}
 	*next = slices.Concat(before, rest)
 	o.Members = slices.Delete(o.Members, i, i+1)
 	if len(o.Members) == 0 && len(bytes.TrimSpace(o.AfterExtra)) == 0 {
 		o.AfterExtra = nil
 	}
-	if isLast && i > 0 { // the one before it is the last now
+	if isLast && i > 0 { // the member before it is now the last
 		previous := &o.Members[i-1].Value
 		if m.Value.AfterExtra == nil {
 			o.AfterExtra, previous.AfterExtra = slices.Concat(previous.AfterExtra, o.AfterExtra), nil
@@ -269,14 +269,14 @@ func (j *jsonText) cut(holder *hujson.Value, i int) {
 	j.pack()
 }
 
-// mend takes out what the fields do not say any more, and puts the fields in. People may
-// have headers of their own beside that of the token.
-func (f jsonFile) mend(text []byte, name string, fields []field) ([]byte, error) {
+// update removes the connection fields that are no longer used, and sets the given ones. Headers
+// that the user added beside the token are kept.
+func (f jsonFile) update(text []byte, name string, fields []field) ([]byte, error) {
 	j, err := f.parse(text)
 	if err != nil {
 		return nil, err
 	}
-	for _, key := range placing {
+	for _, key := range connectionFields {
 		if slices.ContainsFunc(fields, func(one field) bool { return one.key == key }) {
 			continue
 		}
@@ -296,7 +296,7 @@ func (f jsonFile) mend(text []byte, name string, fields []field) ([]byte, error)
 	return j.text, err
 }
 
-// put puts fields into an object, each in the place of what is there.
+// put sets fields of an object. It replaces present values.
 func (j *jsonText) put(fields []field, path ...string) error {
 	for _, one := range fields {
 		at := append(slices.Clone(path), one.key)
@@ -323,7 +323,7 @@ func (j *jsonText) put(fields []field, path ...string) error {
 	return nil
 }
 
-// alike tells whether two values say the same in any layout.
+// alike reports whether two JSON values are equal apart from their layout.
 func alike(a, b []byte) bool {
 	first, errFirst := hujson.Minimize(bytes.Clone(a))
 	second, errSecond := hujson.Minimize(bytes.Clone(b))
@@ -332,7 +332,7 @@ func alike(a, b []byte) bool {
 
 func (jsonFile) render(_ string, fields []field, st style) []byte { return renderJSON(fields, st) }
 
-// renderJSON writes the fields of an entry, each on a line of its own.
+// renderJSON returns the fields as an object, each on a line of its own unless st is compact.
 func renderJSON(fields []field, st style) []byte {
 	parts := make([]string, len(fields))
 	for i, f := range fields {
@@ -360,10 +360,10 @@ func jsonValue(value any) string {
 	}
 }
 
-// quote writes a text as a JSON string, with & and < as they are.
+// quote returns text as a JSON string. It does not escape & and <.
 func quote(text string) string { return string(hujson.String(text)) }
 
-// compactJSON writes fields on one line, without white space.
+// compactJSON returns the fields as an object without white space.
 func compactJSON(fields []field) []byte {
 	out, _ := hujson.Minimize(renderJSON(fields, style{compact: true})) // it was just written
 	return out

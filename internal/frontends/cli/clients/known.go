@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// known are the clients, in the order in which people are told of them.
+// known lists the clients in the order in which they are shown.
 var known = []*Client{
-	{ // what "claude mcp add" of 2.1.325 writes at user scope. It takes its file along to CLAUDE_CONFIG_DIR.
+	{ // As "claude mcp add" of 2.1.325 writes it at user scope. CLAUDE_CONFIG_DIR moves the file.
 		Name: "claude-code", Title: "Claude Code",
 		Notes: []string{"The entry is for all your projects (user scope).", "Type /mcp in Claude Code to see the server."},
 		file:  func(s System) string { return s.join(s.variable("CLAUDE_CONFIG_DIR", s.Home), ".claude.json") },
@@ -26,18 +26,24 @@ var known = []*Client{
 	},
 	{ // modelcontextprotocol.io, "Connect to local MCP servers", November 2026.
 		Name: "claude-desktop", Title: "Claude Desktop",
-		Notes: []string{"Quit Claude Desktop and start it again: it reads the file at its start.", "If it does not list the server, see which file \"Edit Config\" in its settings under Developer opens: some editions for Windows keep another.", "It only takes servers that it starts itself; addresses go under Connectors in its settings."},
-		file:  func(s System) string { return s.join(s.settings(), "Claude", "claude_desktop_config.json") },
-		in:    jsonFile{"mcpServers"},
+		Notes: []string{
+			"Quit Claude Desktop and start it again: it reads the file only at start.",
+			"If it does not list the server, check which file \"Edit Config\" opens in its settings under Developer: " +
+				"some Windows editions use another file.",
+			"This file supports only servers that Claude Desktop starts itself; add URLs in its settings under Connectors.",
+		},
+		file: func(s System) string { return s.join(s.settings(), "Claude", "claude_desktop_config.json") },
+		in:   jsonFile{"mcpServers"},
 	},
-	{ //nolint:gosec // token is how a file names a variable. cursor.com/docs/context/mcp and /docs/mcp/install-links, November 2026
+	{ //nolint:gosec // token is the syntax for a variable. cursor.com/docs/context/mcp and /docs/mcp/install-links, November 2026
 		Name: "cursor", Title: "Cursor",
 		Notes: []string{"The server is listed in Cursor's settings under MCP, where it can be switched on and off."},
 		file:  func(s System) string { return s.join(s.Home, ".cursor", "mcp.json") },
 		in:    jsonFile{"mcpServers"},
 		stdio: "stdio", address: "url", token: "${env:%s}",
 		links: func(s Server, entry []field) []Link {
-			query := "?name=" + url.QueryEscape(s.Name) + "&config=" + url.QueryEscape(base64.StdEncoding.EncodeToString(compactJSON(entry)))
+			config := base64.StdEncoding.EncodeToString(compactJSON(entry))
+			query := "?name=" + url.QueryEscape(s.Name) + "&config=" + url.QueryEscape(config)
 			return []Link{
 				{Title: "Cursor", URL: "cursor://anysphere.cursor-deeplink/mcp/install" + query},
 				{Title: "Cursor", URL: "https://cursor.com/en/install-mcp" + query, Web: true},
@@ -46,7 +52,10 @@ var known = []*Client{
 	},
 	{ //nolint:gosec // as above. code.visualstudio.com/docs/copilot/reference/mcp-configuration, November 2026; user profile since 1.102
 		Name: "vscode", Title: "Visual Studio Code",
-		Notes: []string{"The entry is for all your folders, in the default profile. \"MCP: List Servers\" in the command palette starts it and shows what it says."},
+		Notes: []string{
+			"The entry is for all your folders, in the default profile. " +
+				"\"MCP: List Servers\" in the command palette starts it and shows its output.",
+		},
 		file:  func(s System) string { return s.join(s.settings(), "Code", "User", "mcp.json") },
 		in:    jsonFile{"servers"},
 		stdio: "stdio", http: "http", address: "url", token: "${env:%s}",
@@ -64,12 +73,12 @@ var known = []*Client{
 	},
 	{ //nolint:gosec // as above. docs.windsurf.com/windsurf/cascade/mcp, November 2026
 		Name: "windsurf", Title: "Windsurf",
-		Notes:   []string{"Press the refresh button of the MCP panel in Cascade to have it read the file."},
+		Notes:   []string{"Press the refresh button of the MCP panel in Cascade to reload the file."},
 		file:    func(s System) string { return s.join(s.Home, ".codeium", "windsurf", "mcp_config.json") },
 		in:      jsonFile{"mcpServers"},
 		address: "serverUrl", token: "${env:%s}",
 	},
-	{ // what "codex mcp add" of 0.166.0 writes. It takes its file along to CODEX_HOME.
+	{ // As "codex mcp add" of 0.166.0 writes it. CODEX_HOME moves the file.
 		Name: "codex", Title: "Codex",
 		Notes: []string{"The command line, the app and the editor extension read the same file.", "Type /mcp in Codex to see the server."},
 		file: func(s System) string {
@@ -88,12 +97,15 @@ var known = []*Client{
 			return append(line, "--url", s.URL, "--bearer-token-env-var", s.TokenEnv)
 		},
 	},
-	{ // what "gemini mcp add" of 0.61.0 writes at user scope.
+	{ // As "gemini mcp add" of 0.61.0 writes it at user scope.
 		Name: "gemini", Title: "Gemini CLI",
-		Notes: []string{"The entry is for all your projects (user scope); Gemini CLI starts servers only in folders that you trust.", "Type /mcp in Gemini CLI to see the server."},
-		file:  func(s System) string { return s.join(s.Home, ".gemini", "settings.json") },
-		in:    jsonFile{"mcpServers"},
-		http:  "http", address: "url", token: "${%s}",
+		Notes: []string{
+			"The entry is for all your projects (user scope); Gemini CLI starts servers only in folders that you trust.",
+			"Type /mcp in Gemini CLI to see the server.",
+		},
+		file: func(s System) string { return s.join(s.Home, ".gemini", "settings.json") },
+		in:   jsonFile{"mcpServers"},
+		http: "http", address: "url", token: "${%s}",
 		command: func(s Server, _ []field) []string {
 			line := []string{"gemini", "mcp", "add", "--scope", "user"}
 			if s.URL == "" {
@@ -102,9 +114,12 @@ var known = []*Client{
 			return slices.Concat(line, []string{"--transport", "http"}, tokenHeader(s), []string{s.Name, s.URL})
 		},
 	},
-	{ // zed.dev/docs/ai/mcp, November 2026. Nothing there says that it looks at variables.
+	{ // zed.dev/docs/ai/mcp, November 2026. It does not mention environment variables.
 		Name: "zed", Title: "Zed",
-		Notes:   []string{"The server is listed in Zed's settings under AI, MCP Servers.", "Zed looks at no variables: with --token-env the token itself is written into its file."},
+		Notes: []string{
+			"The server is listed in Zed's settings under AI, MCP Servers.",
+			"Zed does not read environment variables: with --token-env the token itself is written to its file.",
+		},
 		file:    func(s System) string { return s.join(s.zedSettings(), "settings.json") },
 		in:      jsonFile{"context_servers"},
 		literal: true,
@@ -112,7 +127,8 @@ var known = []*Client{
 	},
 }
 
-// tokenHeader is the flag that sends the token, if there is one, of a client that puts variables in as ${NAME}.
+// tokenHeader returns the flag that adds the token header, for clients that expand ${NAME}. It
+// returns nil if there is no token.
 func tokenHeader(s Server) []string {
 	if s.TokenEnv == "" {
 		return nil
@@ -120,13 +136,13 @@ func tokenHeader(s Server) []string {
 	return []string{"--header", fmt.Sprintf("Authorization: Bearer ${%s}", s.TokenEnv)}
 }
 
-// named is an entry that says its own name, as VS Code takes one.
+// named returns the JSON of an entry with its name as a field, the form that VS Code expects.
 func named(s Server, entry []field) string {
 	return string(compactJSON(append([]field{{"name", s.Name}}, entry...)))
 }
 
-// component writes a text as a part of a link that every client reads alike: a space
-// is no plus sign.
+// component escapes text for a URL. A space becomes %20, because not every client decodes a plus
+// sign.
 func component(text string) string {
 	return strings.ReplaceAll(url.QueryEscape(text), "+", "%20")
 }

@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// keepOwner has nothing to do where files have no such owner.
+// keepOwner does nothing on systems whose files have no Unix owner.
 func keepOwner(*os.File, fs.FileInfo) error { return nil }

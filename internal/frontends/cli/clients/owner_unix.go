@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// keepOwner gives a new file the owner of another: with sudo it would be root's, and
-// the client could not write it any more.
+// keepOwner gives a new file the owner of another. Otherwise, with sudo, the file would belong to
+// root and the client could no longer write it.
 func keepOwner(f *os.File, like fs.FileInfo) error {
 	made, err := f.Stat()
 	if err != nil {
@@ -23,10 +23,10 @@ func keepOwner(f *os.File, like fs.FileInfo) error {
 		return nil
 	case is.Uid != was.Uid:
 		if err := f.Chown(int(was.Uid), int(was.Gid)); err != nil {
-			return fmt.Errorf("it belongs to another user, who has to do this: %w", err)
+			return fmt.Errorf("the file belongs to another user, who must run this command: %w", err)
 		}
 	case is.Gid != was.Gid:
-		_ = f.Chown(-1, int(was.Gid)) // who is not in that group cannot; the owner is what counts
+		_ = f.Chown(-1, int(was.Gid)) // fails outside the group; the owner is enough
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestOwner: with sudo the file stays that of its owner.
+// TestOwner checks that a file keeps its owner with sudo.
 func TestOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give files away")
@@ -32,7 +32,7 @@ func TestOwner(t *testing.T) {
 		for name, mode := range map[string]fs.FileMode{file: 0o640, file + ".remit-backup": 0o600} {
 			info, err := os.Stat(name)
 			if errors.Is(err, fs.ErrNotExist) && name != file {
-				continue // it is gone with the removal
+				continue // Remove deletes the backup
 			}
 			if err != nil {
 				t.Fatal(err)

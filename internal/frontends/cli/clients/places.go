@@ -6,14 +6,15 @@ import (
 	"strings"
 )
 
-// System is the machine of a person, as far as files of clients depend on it.
+// System holds what the paths of client files depend on.
 type System struct {
-	OS   string // as runtime.GOOS has it
+	OS   string // a value of runtime.GOOS
 	Home string
 	Env  func(string) (string, bool)
 }
 
-// SystemOf finds the home folder of a person in their environment.
+// SystemOf returns the System of the user, with the home folder from the environment. It returns an
+// error if the home folder is not set.
 func SystemOf(goos string, env func(string) (string, bool)) (System, error) {
 	variable := "HOME"
 	if goos == "windows" {
@@ -21,15 +22,15 @@ func SystemOf(goos string, env func(string) (string, bool)) (System, error) {
 	}
 	home, _ := env(variable)
 	if home == "" || !filepath.IsAbs(home) {
-		return System{}, fmt.Errorf("find the home folder: %s is not set to a whole path", variable)
+		return System{}, fmt.Errorf("find the home folder: %s is not set to an absolute path", variable)
 	}
 	return System{OS: goos, Home: home, Env: env}, nil
 }
 
-// File is where the client keeps its servers.
+// File returns the path of the client's configuration file.
 func (c *Client) File(s System) string { return c.file(s) }
 
-// variable is a folder that a variable names, or else another.
+// variable returns the value of an environment variable, or otherwise if it is not set.
 func (s System) variable(name, otherwise string) string {
 	if value, _ := s.Env(name); value != "" {
 		return value
@@ -37,7 +38,7 @@ func (s System) variable(name, otherwise string) string {
 	return otherwise
 }
 
-// settings is where programs with windows keep theirs.
+// settings returns the folder where desktop programs store their settings.
 func (s System) settings() string {
 	switch s.OS {
 	case "darwin":
@@ -49,7 +50,8 @@ func (s System) settings() string {
 	}
 }
 
-// zedSettings: on a Mac it has a folder of its own, where programs of terminals do.
+// zedSettings returns the folder of Zed's settings. On macOS, Zed uses ~/.config like terminal
+// programs.
 func (s System) zedSettings() string {
 	switch s.OS {
 	case "darwin":
@@ -61,7 +63,7 @@ func (s System) zedSettings() string {
 	}
 }
 
-// join puts a path together as that system writes it, whichever system this is.
+// join joins a path with the separator of s.OS, which need not be the running system.
 func (s System) join(parts ...string) string {
 	separator := "/"
 	if s.OS == "windows" {

@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// tomlFile is a file with a table of servers by name.
+// tomlFile is a TOML file with a table of servers by name.
 type tomlFile struct{ key string }
 
 func (tomlFile) language() string { return "toml" }
 
-// entry finds the tables of a server, and those in it. What is written in a way that a table
-// cannot be put beside is refused.
-func (f tomlFile) entry(text []byte, name string) (found []tomlTable, said Entry, err error) {
+// entry returns the table of a server and its subtables. It rejects a file in which servers are
+// written so that a table cannot be added.
+func (f tomlFile) entry(text []byte, name string) (found []tomlTable, entry Entry, err error) {
 	all, err := scanTOML(text)
 	if err != nil {
 		return nil, Entry{}, err
 	}
 	isThere := false
 	for _, t := range all {
-		if err := f.refuse(text, &t, name); err != nil {
+		if err := f.checkTables(text, &t, name); err != nil {
 			return nil, Entry{}, err
 		}
 		if !f.isOf(&t, name) {
@@ -30,47 +30,51 @@ func (f tomlFile) entry(text []byte, name string) (found []tomlTable, said Entry
 		found = append(found, t)
 		switch {
 		case len(t.path) > 2:
-			said.others = append(said.others, t.path[2])
+			entry.others = append(entry.others, t.path[2])
 		case isThere:
-			return nil, Entry{}, syntaxError(text, t.start, "[%s.%s] is there twice; remove one of them", f.key, name)
+			return nil, Entry{}, syntaxError(text, t.start, "[%s.%s] occurs twice; remove one of them", f.key, name)
 		default:
 			isThere = true
-			said.note(t.pairs)
+			entry.note(t.pairs)
 		}
 	}
-	return found, said, nil
+	return found, entry, nil
 }
 
 func (e *Entry) note(pairs []tomlPair) {
 	for _, p := range pairs {
 		switch {
-		case len(p.key) > 1 || !slices.Contains(placing, p.key[0]):
+		case len(p.key) > 1 || !slices.Contains(connectionFields, p.key[0]):
 			e.others = append(e.others, p.key[0])
 		case p.key[0] == "command":
-			e.Command = p.said
+			e.Command = p.text
 		case p.key[0] == "url":
-			e.URL = p.said
+			e.URL = p.text
 		}
 	}
 }
 
-// isOf tells whether a table is that of a server, or one in it.
+// isOf reports whether a table is that of a server or one of its subtables.
 func (f tomlFile) isOf(t *tomlTable, name string) bool {
 	return len(t.path) >= 2 && t.path[0] == f.key && t.path[1] == name
 }
 
-// refuse says no to servers that are not in tables of their own.
-func (f tomlFile) refuse(text []byte, t *tomlTable, name string) error {
+// checkTables rejects servers that are not in tables of their own.
+func (f tomlFile) checkTables(text []byte, t *tomlTable, name string) error {
 	isOurs := len(t.path) > 0 && t.path[0] == f.key
 	if isOurs && t.array && len(t.path) <= 2 {
-		return syntaxError(text, t.start, "[[%s]] is a list; Codex takes tables such as [%s.%s]", strings.Join(t.path, "."), f.key, name)
+		return syntaxError(text, t.start, "[[%s]] is an array of tables; Codex expects a table such as [%s.%s]",
+			strings.Join(t.path, "."), f.key, name)
 	}
 	for _, p := range t.pairs {
 		switch {
 		case len(t.path) == 0 && p.key[0] == f.key:
-			return syntaxError(text, p.start, "%s stands on lines without a table; write each server as a table [%s.NAME], or add [%s.%s] by hand", f.key, f.key, f.key, name)
+			return syntaxError(text, p.start, "%s is not written as a table; write each server as a table [%s.NAME], "+
+				"or add [%s.%s] by hand",
+				f.key, f.key, f.key, name)
 		case isOurs && len(t.path) == 1 && p.key[0] == name:
-			return syntaxError(text, p.start, "%s is not in a table of its own; write it as [%s.%s], or change it by hand", name, f.key, name)
+			return syntaxError(text, p.start, "%s is not in a table of its own; write it as [%s.%s], or change it by hand",
+				name, f.key, name)
 		}
 	}
 	return nil
@@ -82,12 +86,12 @@ func (f tomlFile) holds(text []byte) bool {
 }
 
 func (f tomlFile) get(text []byte, name string) ([]byte, Entry, error) {
-	found, said, err := f.entry(text, name)
+	found, entry, err := f.entry(text, name)
 	var raw []byte
 	for _, t := range found {
 		raw = append(raw, text[t.start:t.end]...)
 	}
-	return raw, said, err
+	return raw, entry, err
 }
 
 func (f tomlFile) set(text []byte, name string, write func(style) []byte) ([]byte, error) {
@@ -106,8 +110,8 @@ func (f tomlFile) set(text []byte, name string, write func(style) []byte) ([]byt
 	return apply(text, append(cutTables(text, found[1:]), edit{found[0].start, found[0].end, entry})...), nil
 }
 
-// mend finds the table that get has found the command or the address in.
-func (f tomlFile) mend(text []byte, name string, fields []field) ([]byte, error) {
+// update edits the table in which get found the command or the URL.
+func (f tomlFile) update(text []byte, name string, fields []field) ([]byte, error) {
 	found, _, err := f.entry(text, name)
 	i := slices.IndexFunc(found, func(t tomlTable) bool { return len(t.path) == 2 })
 	if err != nil || i < 0 {
@@ -123,7 +127,7 @@ func (f tomlFile) mend(text []byte, name string, fields []field) ([]byte, error)
 		case k >= 0:
 			edits = append(edits, edit{p.at, p.at + len(p.value), jsonValue(missing[k].value)})
 			missing = slices.Delete(missing, k, k+1)
-		case slices.Contains(placing, p.key[0]):
+		case slices.Contains(connectionFields, p.key[0]):
 			edits = append(edits, edit{p.start, p.end, ""})
 		}
 	}
@@ -135,7 +139,7 @@ func (f tomlFile) mend(text []byte, name string, fields []field) ([]byte, error)
 	return apply(text, append(edits, edit{end, end, more})...), nil
 }
 
-// gapBefore is what it takes to have a blank line between a text and what follows it.
+// gapBefore returns the line ends needed for a blank line after text.
 func gapBefore(text []byte, eol string) string {
 	body := bytes.TrimPrefix(text, byteOrderMark)
 	isBlank := len(bytes.TrimSpace(body)) == 0 || bytes.HasSuffix(body, []byte("\n\n")) || bytes.HasSuffix(body, []byte("\n\r\n"))
@@ -157,7 +161,8 @@ func (f tomlFile) remove(text []byte, name string, _ bool) ([]byte, error) {
 	return apply(text, cutTables(text, found)...), nil
 }
 
-// cutTables takes tables out, and the blank line before each unless it is needed still.
+// cutTables returns edits that remove tables, with the blank line before each if it is no longer
+// needed.
 func cutTables(text []byte, tables []tomlTable) []edit {
 	var edits []edit
 	for _, t := range tables {
@@ -179,7 +184,7 @@ func (f tomlFile) render(name string, fields []field, st style) []byte {
 	return []byte("[" + f.key + "." + name + "]" + st.eol + pairs(fields, st.eol))
 }
 
-// pairs writes each field on a line.
+// pairs returns each field on a line of its own.
 func pairs(fields []field, eol string) string {
 	var b strings.Builder
 	for _, one := range fields {

@@ -7,24 +7,24 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// tomlTable is a table of a TOML text, as whole lines: its header, if it has one, and its pairs.
+// tomlTable is a table of a TOML text: the whole lines of its header, if any, and of its pairs.
 type tomlTable struct {
 	start, end int
-	path       []string // nil for what stands before all headers
-	array      bool     // its header is in two brackets
+	path       []string // nil for the pairs before the first header
+	array      bool     // its header is [[...]]
 	pairs      []tomlPair
 }
 
-// tomlPair is a key with its value, as whole lines.
+// tomlPair is a key with its value. start and end enclose whole lines.
 type tomlPair struct {
 	start, end int
 	key        []string
-	at         int    // where the value begins
-	value      string // as it is written
-	said       string // what it says, if it is a string
+	at         int    // offset of the value
+	value      string // source text of the value
+	text       string // decoded value, if it is a string
 }
 
-// scanTOML finds the tables of a text. The first has no header.
+// scanTOML returns the tables of a text. The first has no header.
 func scanTOML(text []byte) ([]tomlTable, error) {
 	body := bytes.TrimPrefix(text, byteOrderMark)
 	mark := len(text) - len(body)
@@ -56,7 +56,7 @@ func scanTOML(text []byte) ([]tomlTable, error) {
 		value := bytes.TrimLeft(body[last.Offset+last.Length:stop], " \t=")
 		pair := tomlPair{start: start, end: end, key: path, at: mark + stop - len(value), value: string(value)}
 		if node.Value().Kind == unstable.String {
-			pair.said = string(node.Value().Data)
+			pair.text = string(node.Value().Data)
 		}
 		table := &all[len(all)-1]
 		table.end, table.pairs = end, append(table.pairs, pair)

@@ -8,8 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestMend: what people put into an entry of ours stays, with its layout and comments.
-func TestMend(t *testing.T) {
+// TestUpdate checks that an update keeps the fields that the user added to an entry, with their
+// layout and comments.
+func TestUpdate(t *testing.T) {
 	command := []field{{"type", "stdio"}, {"command", "/new/remit"}, {"args", []string{"stdio"}}}
 	address := []field{{"url", "http://new/mcp"}, {"headers", bearer("$T")}}
 	for _, tc := range []struct {
@@ -38,15 +39,15 @@ func TestMend(t *testing.T) {
 		if tc.before[0] == '[' {
 			in = tomlFile{"s"}
 		}
-		got, err := in.mend([]byte(tc.before), "remit", tc.fields)
+		got, err := in.update([]byte(tc.before), "remit", tc.fields)
 		if diff := cmp.Diff(tc.want, string(got)); err != nil || diff != "" {
 			t.Errorf("%s: %v\n-want +got\n%s", tc.name, err, diff)
 		}
 	}
 }
 
-// TestAddedByHand: a second install loses nothing that people added since the first,
-// and says no where it would have to.
+// TestAddedByHand checks that a second install keeps what the user added since the first, and fails
+// where it could not keep it.
 func TestAddedByHand(t *testing.T) {
 	for _, c := range All() {
 		file := filepath.Join(t.TempDir(), "file")
@@ -62,7 +63,7 @@ func TestAddedByHand(t *testing.T) {
 		}
 		was := tree(t, filepath.Dir(file))
 		_, err := c.Install(file, Server{Name: "remit", URL: "http://127.0.0.1:1/mcp"})
-		if err == nil || c.Name != "claude-desktop" && !strings.Contains(err.Error(), "was not touched: remit has env there") {
+		if err == nil || c.Name != "claude-desktop" && !strings.Contains(err.Error(), "was not changed: the present entry remit has the fields env") {
 			t.Errorf("%s: %v", c.Name, err)
 		}
 		if diff := cmp.Diff(was, tree(t, filepath.Dir(file))); diff != "" {
@@ -75,8 +76,8 @@ func TestAddedByHand(t *testing.T) {
 	}
 }
 
-// TestHostileFiles: a file that nests without end, or that is broken, gives an error with its
-// place and stays as it is.
+// TestHostileFiles checks that a deeply nested or broken file yields an error with the position,
+// and is not changed.
 func TestHostileFiles(t *testing.T) {
 	for _, c := range All() {
 		for _, text := range []string{
@@ -85,7 +86,7 @@ func TestHostileFiles(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "file")
 			write(t, file, text)
 			_, err := c.Install(file, ours)
-			if err == nil || !strings.Contains(err.Error(), "cannot be read at line 1, column ") || strings.Contains(err.Error(), "hunter2") {
+			if err == nil || !strings.Contains(err.Error(), "cannot be parsed at line 1, column ") || strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("%s, %.20q: %v", c.Name, text, err)
 			}
 			if diff := cmp.Diff(map[string]string{"file": text}, map[string]string{"file": read(t, file)}); diff != "" {
