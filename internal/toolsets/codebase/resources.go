@@ -10,36 +10,36 @@ import (
 	"remit/internal/engine"
 )
 
-// shelf offers to be read what the project knows, in Markdown.
-type shelf struct{ *Tools }
+// resources serves pages about the project as MCP resources, in Markdown.
+type resources struct{ *Tools }
 
 const (
-	overviewAddress = "context://project/overview"
-	currentAddress  = "context://session/current"
-	recentAddress   = "context://sessions/recent"
-	moduleAddress   = "context://module/"
-	moduleTemplate  = moduleAddress + "{name}"
-	markdownType    = "text/markdown"
+	overviewURI    = "context://project/overview"
+	currentURI     = "context://session/current"
+	recentURI      = "context://sessions/recent"
+	moduleURI      = "context://module/"
+	moduleTemplate = moduleURI + "{name}"
+	markdownType   = "text/markdown"
 )
 
-func (shelf) Templates() []engine.Template {
+func (resources) Templates() []engine.Template {
 	return []engine.Template{{
 		URI: moduleTemplate, Name: "module", Title: "Module", MIME: markdownType,
 		Description: "What is known of a module: its decisions, rules, patterns and issues, its files and its docs.",
 	}}
 }
 
-// List gives the pages that there always are.
-func (shelf) List(context.Context) ([]engine.Resource, error) {
+// List returns the pages that always exist.
+func (resources) List(context.Context) ([]engine.Resource, error) {
 	return []engine.Resource{
-		{URI: overviewAddress, Name: "overview", Title: "Project overview", MIME: markdownType, Description: "What is known of the project: its modules, what was found out lately, and how much is indexed."},
-		{URI: currentAddress, Name: "current session", Title: "This session", MIME: markdownType, Description: "What you did in this session: files read, searches, tasks touched."},
-		{URI: recentAddress, Name: "recent sessions", Title: "Recent sessions", MIME: markdownType, Description: "What was done in the last sessions, the last first."},
+		{URI: overviewURI, Name: "overview", Title: "Project overview", MIME: markdownType, Description: "What is known of the project: its modules, what was found out lately, and how much is indexed."},
+		{URI: currentURI, Name: "current session", Title: "This session", MIME: markdownType, Description: "What you did in this session: files read, searches, tasks touched."},
+		{URI: recentURI, Name: "recent sessions", Title: "Recent sessions", MIME: markdownType, Description: "What was done in the last sessions, the last first."},
 	}, nil
 }
 
-// Read gives a page.
-func (s shelf) Read(ctx context.Context, uri string) ([]engine.Contents, error) {
+// Read returns a page.
+func (s resources) Read(ctx context.Context, uri string) ([]engine.Contents, error) {
 	text, err := s.page(ctx, uri)
 	if err != nil {
 		return nil, err
@@ -47,13 +47,13 @@ func (s shelf) Read(ctx context.Context, uri string) ([]engine.Contents, error) 
 	return []engine.Contents{{URI: uri, MIME: markdownType, Text: text}}, nil
 }
 
-func (s shelf) page(ctx context.Context, uri string) (string, error) {
+func (s resources) page(ctx context.Context, uri string) (string, error) {
 	switch uri {
-	case overviewAddress:
+	case overviewURI:
 		return s.overviewPage(ctx)
-	case currentAddress:
+	case currentURI:
 		return s.currentPage(ctx)
-	case recentAddress:
+	case recentURI:
 		return s.recentPage(ctx)
 	}
 	name, ok := moduleAt(uri)
@@ -63,34 +63,34 @@ func (s shelf) page(ctx context.Context, uri string) (string, error) {
 	return s.modulePage(ctx, uri, name)
 }
 
-// moduleAt reads the address of a module.
+// moduleAt parses the URI of a module's page.
 func moduleAt(uri string) (name string, ok bool) {
-	escaped, ok := strings.CutPrefix(uri, moduleAddress)
+	escaped, ok := strings.CutPrefix(uri, moduleURI)
 	name, err := url.PathUnescape(escaped)
 	return name, ok && err == nil && name != "" && !strings.Contains(escaped, "/")
 }
 
 // Stamp changes with the index, or with what clients do.
-func (s shelf) Stamp(_ context.Context, uri string) (string, error) {
+func (s resources) Stamp(_ context.Context, uri string) (string, error) {
 	switch _, isModule := moduleAt(uri); {
-	case uri == currentAddress || uri == recentAddress:
+	case uri == currentURI || uri == recentURI:
 		return fmt.Sprint("s", s.Sessions.Stamp()), nil
-	case uri == overviewAddress || isModule:
+	case uri == overviewURI || isModule:
 		state := s.Knowledge.State()
 		return fmt.Sprint("k", state.Files, " ", state.Pieces, " ", state.Updated.UnixMicro()), nil
 	}
 	return "", nil
 }
 
-// Complete gives the names of modules.
-func (s shelf) Complete(ctx context.Context, template, variable, prefix string) ([]string, error) {
+// Complete returns the names of modules.
+func (s resources) Complete(ctx context.Context, template, variable, prefix string) ([]string, error) {
 	if template != moduleTemplate || variable != "name" {
 		return nil, nil
 	}
 	return s.modulesWith(ctx, prefix)
 }
 
-// modulesWith are the modules whose name begins as asked, in order.
+// modulesWith returns the modules whose names begin with prefix, sorted.
 func (t *Tools) modulesWith(ctx context.Context, prefix string) ([]string, error) {
 	overview, err := t.Knowledge.Overview(ctx)
 	if err != nil {

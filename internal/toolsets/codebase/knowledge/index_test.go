@@ -87,7 +87,7 @@ func TestHit(t *testing.T) {
 	}
 }
 
-// TestRestart reads and embeds nothing again.
+// TestRestart: a restart reads and embeds nothing again.
 func TestRestart(t *testing.T) {
 	b := newBench(t)
 	b.project()
@@ -110,7 +110,7 @@ func TestRestart(t *testing.T) {
 	b.sound(x)
 }
 
-// TestStampIsRenewed meets a file with another time and the same content, which is read once.
+// TestStampIsRenewed: a file with a new modification time and the same content is read once.
 func TestStampIsRenewed(t *testing.T) {
 	b := newBench(t)
 	b.project()
@@ -133,12 +133,12 @@ func TestStampIsRenewed(t *testing.T) {
 	}
 }
 
-// TestYoungFilesAreReadAgain keeps no stamp that another write might leave as it is.
+// TestYoungFilesAreReadAgain: no stamp is stored that another write could leave unchanged.
 func TestYoungFilesAreReadAgain(t *testing.T) {
 	b := newBench(t)
 	b.project()
 	at := filepath.Join(b.root, "docs/guide.md")
-	young := b.now.Add(time.Minute) // the time at which the index believes to be
+	young := b.now.Add(time.Minute) // the current time of the index
 	os.Chtimes(at, young, young)
 	x := b.open()
 	b.run(x)
@@ -149,7 +149,7 @@ func TestYoungFilesAreReadAgain(t *testing.T) {
 	b.finds(x, "balloons", "docs/guide.md")
 }
 
-// TestChange embeds what changed alone.
+// TestChange: only what changed is embedded.
 func TestChange(t *testing.T) {
 	b := newBench(t)
 	b.project()
@@ -254,7 +254,7 @@ func TestMemoryIsForgottenAfterRestart(t *testing.T) {
 	b.finds(x, "zebra", "")
 }
 
-// TestResume closes the index in the middle, again and again: nothing that was kept is done twice.
+// TestResume closes the index midway, again and again: nothing that was stored is done twice.
 func TestResume(t *testing.T) {
 	b := newBench(t)
 	const files = 300
@@ -337,7 +337,7 @@ func TestBuilding(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 	x.limits.longest = time.Minute
-	time.AfterFunc(50*time.Millisecond, func() { close(hold) }) // while the next search waits, in whose place it would fail
+	time.AfterFunc(50*time.Millisecond, func() { close(hold) }) // while the next search waits; otherwise it would fail
 	if a := b.search(x, Query{Text: "tractors"}); len(a.Hits) != 1 || a.Total < 1 {
 		t.Errorf("%+v", a)
 	}

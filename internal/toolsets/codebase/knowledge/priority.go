@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// courtesyTime is how long the work in the background waits for searches, and how long it then goes on whoever searches: where
-// somebody always does, half of the time is left to it.
-const courtesyTime = 50 * time.Millisecond
+// yieldTime is how long background work waits for searches, and how long it then continues even if
+// searches are running. So background work gets at least half of the time.
+const yieldTime = 50 * time.Millisecond
 
-// A courtesy lets searches have the machine for themselves: whoever works in the background waits between its steps.
-type courtesy struct {
+// A priority gives searches precedence: background work waits for them between its steps.
+type priority struct {
 	now func() time.Time
 
 	mu       sync.Mutex
 	searches int
-	over     chan struct{} // closed when nobody searches; nil if that is so
-	enough   time.Time     // until when nobody waits, as it was long enough
+	over     chan struct{} // closed when no search is running; nil if none is
+	enough   time.Time     // until when nobody waits, because the last wait was long enough
 }
 
-// search notes that a search is under way until end is called.
-func (c *courtesy) search() (end func()) {
+// search records that a search is running until end is called.
+func (c *priority) search() (end func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.searches++; c.searches == 1 {
@@ -37,8 +37,9 @@ func (c *courtesy) search() (end func()) {
 	}
 }
 
-// giveWay waits until nobody searches, but not for long. Whoever calls it holds no lock that a search needs.
-func (c *courtesy) giveWay(ctx context.Context) {
+// yield waits until no search is running, but not for long. The caller must not hold a lock that a
+// search needs.
+func (c *priority) yield(ctx context.Context) {
 	c.mu.Lock()
 	over := c.over
 	if over != nil && c.now().Before(c.enough) {
@@ -48,7 +49,7 @@ func (c *courtesy) giveWay(ctx context.Context) {
 	if over == nil {
 		return
 	}
-	timer := time.NewTimer(courtesyTime)
+	timer := time.NewTimer(yieldTime)
 	defer timer.Stop()
 	select {
 	case <-over:
@@ -56,6 +57,6 @@ func (c *courtesy) giveWay(ctx context.Context) {
 	case <-timer.C:
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.enough = c.now().Add(courtesyTime)
+		c.enough = c.now().Add(yieldTime)
 	}
 }

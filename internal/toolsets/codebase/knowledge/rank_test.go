@@ -17,7 +17,7 @@ import (
 	"remit/internal/search/hybrid"
 )
 
-// discoveryLine is a line of a memory file.
+// discoveryLine returns a line of a memory file.
 func discoveryLine(kind, module, date, text string) string {
 	return fmt.Sprintf(`{"type":%q,"module":%q,"date":%q,"content":%q}`, kind, module, date, text)
 }
@@ -124,7 +124,7 @@ func TestFoldAlone(t *testing.T) {
 	}
 }
 
-// TestBoosts declares what age, reads and sources do to a score.
+// TestBoosts specifies the effect of age, reads and sources on a score.
 func TestBoosts(t *testing.T) {
 	b := newBench(t)
 	text := "The quagga grazes here"
@@ -183,7 +183,7 @@ func TestReadsOfFiles(t *testing.T) {
 	b.search(x, Query{Text: "quagga"})
 }
 
-// TestIdentity gives every piece a name of its own, the same for everybody.
+// TestIdentity: every chunk has a unique id, the same in every process.
 func TestIdentity(t *testing.T) {
 	names := map[string]bool{}
 	for _, parts := range [][3]string{{"a", "b", "c"}, {"ab", "", "c"}, {"a", "bc", ""}, {"", "", ""}} {
@@ -260,7 +260,7 @@ func TestCatalog(t *testing.T) {
 	})
 }
 
-// TestSlowChange comes too late: a newer one of the same source was faster.
+// TestSlowChange: a change that is overtaken by a newer one of the same source has no effect.
 func TestSlowChange(t *testing.T) {
 	b := &bench{t: t}
 	x := &Index{catalog: newCatalog(func() int { return 0 }, nil)}

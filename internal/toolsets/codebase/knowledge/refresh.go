@@ -10,42 +10,42 @@ import (
 	"remit/internal/search/tree"
 )
 
-// A round brings the index up to date for all who came before it began.
-type round struct {
+// A refresh brings the index up to date for all callers that joined before it began.
+type refresh struct {
 	memory chan struct{} // closed when the memory files are indexed
-	done   chan struct{} // closed when what is little is done as well
-	err    error         // to be read after done
+	done   chan struct{} // closed when small changes are done as well
+	err    error         // may be read after done is closed
 }
 
-// conductor is what the goroutine that goes through rounds knows.
-type conductor struct {
+// refresher is the state of the goroutine that runs the refreshes.
+type refresher struct {
 	loaded   bool                                // everything in the store is in the catalog
-	surveyed bool                                // all files of the tree were looked at once
-	stamps   map[string]string                   // of memory files that are in the catalog
-	skip     func(path string, folder bool) bool // what is out of reach; nil: nothing, or it is not known yet
-	marked   bool                                // the store knows which version cut the files
-	recut    bool                                // another version cut what was there at first
-	failing  bool                                // and that was said
-	retry    time.Duration                       // after the next failure
+	surveyed bool                                // all files of the tree were examined once
+	stamps   map[string]string                   // of the memory files in the catalog
+	skip     func(path string, folder bool) bool // paths that must not be searched; nil if there are none or they are not known yet
+	marked   bool                                // the store has the mark of the version that cut the files
+	recut    bool                                // another version cut the stored files
+	failing  bool                                // the last refresh failed, and that was logged
+	retry    time.Duration                       // delay after the next failure
 }
 
-// join returns a round that has not begun, and sees to it that it does.
-func (x *Index) join() *round {
+// join returns a refresh that has not begun, and wakes the goroutine that runs it.
+func (x *Index) join() *refresh {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.next == nil {
-		x.next = &round{memory: make(chan struct{}), done: make(chan struct{})}
+		x.next = &refresh{memory: make(chan struct{}), done: make(chan struct{})}
 	}
 	x.start()
 	select {
 	case x.wake <- struct{}{}:
-	default: // it is to wake already
+	default: // it has been woken already
 	}
 	return x.next
 }
 
-// conduct goes through rounds, those that somebody wants and those that were not what they should have been.
-func (x *Index) conduct() {
+// runRefreshes runs refreshes: those that callers wait for and retries of failed ones.
+func (x *Index) runRefreshes() {
 	var again <-chan time.Time
 	for {
 		select {
@@ -54,29 +54,29 @@ func (x *Index) conduct() {
 		case <-x.ctx.Done():
 			return
 		}
-		r := x.takeRound()
-		r.err = guarded("round", func() error { return x.bring(r) })
-		x.noteRound(r.err)
-		r.ended()
-		again = x.judge(r.err)
+		r := x.takeRefresh()
+		r.err = guarded("refresh", func() error { return x.update(r) })
+		x.noteRefresh(r.err)
+		r.finish()
+		again = x.conclude(r.err)
 		if r.err == nil {
 			x.tidy()
 		}
 	}
 }
 
-func (x *Index) takeRound() *round {
+func (x *Index) takeRefresh() *refresh {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	r := x.next
 	x.next = nil
 	if r == nil {
-		r = &round{memory: make(chan struct{}), done: make(chan struct{})}
+		r = &refresh{memory: make(chan struct{}), done: make(chan struct{})}
 	}
 	return r
 }
 
-func (r *round) remembered() {
+func (r *refresh) memoryDone() {
 	select {
 	case <-r.memory:
 	default:
@@ -84,14 +84,14 @@ func (r *round) remembered() {
 	}
 }
 
-func (r *round) ended() {
-	r.remembered()
+func (r *refresh) finish() {
+	r.memoryDone()
 	close(r.done)
 }
 
-// judge says how a round went, and when the next one is due that nobody asks for.
-func (x *Index) judge(err error) <-chan time.Time {
-	c := &x.conductor
+// conclude logs how a refresh went, and returns when to retry without a caller.
+func (x *Index) conclude(err error) <-chan time.Time {
+	c := &x.refresher
 	if err == nil {
 		c.failing, c.retry = false, 0
 		return nil
@@ -100,14 +100,14 @@ func (x *Index) judge(err error) <-chan time.Time {
 		return nil
 	}
 	if !c.failing {
-		x.o.Log.Warn("what the project knows cannot be brought up to date for now", "error", err)
+		x.o.Log.Warn("cannot update the project index, will retry", "error", err)
 	}
 	c.failing = true
 	c.retry = min(max(2*c.retry, x.limits.retry), 30*time.Second)
 	return time.After(c.retry)
 }
 
-// guarded turns a panic into an error: a file that nobody thought of must not end the program.
+// guarded converts a panic into an error: an unexpected file must not end the program.
 func guarded(what string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -117,9 +117,9 @@ func guarded(what string, f func() error) (err error) {
 	return f()
 }
 
-// singly calls f with all items, and with one after the other if that panics. An item that f panics with alone is left out, and
-// leftOut is told.
-func singly[T any](what string, items []T, f func([]T) error, leftOut func(item T, err error)) error {
+// oneByOne calls f with all items and, if that panics, with each item separately. It leaves out an
+// item with which f panics alone, and calls leftOut for it.
+func oneByOne[T any](what string, items []T, f func([]T) error, leftOut func(item T, err error)) error {
 	err := guarded(what, func() error { return f(items) })
 	if !errors.As(err, new(*panicError)) {
 		return err
@@ -129,14 +129,14 @@ func singly[T any](what string, items []T, f func([]T) error, leftOut func(item 
 		return nil
 	}
 	for i := range items {
-		if err := singly(what, items[i:i+1], f, leftOut); err != nil {
+		if err := oneByOne(what, items[i:i+1], f, leftOut); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// panicError is a panic that was caught.
+// panicError is a recovered panic.
 type panicError struct {
 	what  string
 	value any
@@ -147,9 +147,9 @@ func (e *panicError) Error() string {
 	return fmt.Sprintf("%s: panic: %v\n%s", e.what, e.value, e.stack)
 }
 
-// bring is one round. What fails does not keep the rest from being done.
-func (x *Index) bring(r *round) error {
-	if !x.conductor.loaded { // without knowing what is there everything would be done again
+// update runs one refresh. A failing step does not keep the others from running.
+func (x *Index) update(r *refresh) error {
+	if !x.refresher.loaded { // otherwise everything would be indexed again
 		if err := x.load(); err != nil {
 			return err
 		}
@@ -157,17 +157,18 @@ func (x *Index) bring(r *round) error {
 	if err := x.markCut(x.ctx); err != nil {
 		return err
 	}
-	remembering := x.remember()
-	feeding := x.swallow()
-	r.remembered()
+	remembering := x.refreshMemory()
+	feeding := x.storeFed()
+	r.memoryDone()
 	loading := x.load()
-	looking := x.look()
-	working := x.hurry()
+	looking := x.updateFiles()
+	working := x.processFresh()
 	return errors.Join(loading, remembering, feeding, looking, working)
 }
 
-// hurry does what is fresh, as long as somebody may wait for it. The workers do the rest.
-func (x *Index) hurry() error {
+// processFresh indexes fresh changes while a caller may be waiting for them. The workers do the
+// rest.
+func (x *Index) processFresh() error {
 	ctx, cancel := context.WithTimeout(x.ctx, x.limits.fresh)
 	defer cancel()
 	for ctx.Err() == nil {
@@ -195,7 +196,7 @@ func (x *Index) hurry() error {
 func (x *Index) store(ctx context.Context) (Store, error) {
 	s, err := x.o.Open(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("open the store of pieces: %w", err)
+		return nil, fmt.Errorf("open chunk store: %w", err)
 	}
 	return s, nil
 }
@@ -207,7 +208,7 @@ func (x *Index) openTree() (*tree.Tree, error) {
 	}
 	t, err := x.o.Tree()
 	if err != nil {
-		return nil, fmt.Errorf("open the files: %w", err)
+		return nil, fmt.Errorf("open file tree: %w", err)
 	}
 	x.tree.Store(t)
 	return t, nil

@@ -7,43 +7,43 @@ import (
 	"remit/internal/engine"
 )
 
-// doing is one thing that a client did, as far as it is worth keeping: a file that was read, what was searched for, or a task that
-// was touched. It is empty if it is none of these.
-type doing struct{ file, search, task string }
+// activity is one recorded thing that a client did: a file read, a query, or a task touched. It is
+// empty if the call was none of these.
+type activity struct{ file, search, task string }
 
-// longest is how many bytes of what a client did are kept.
-const longest = 500
+// maxWhat is the maximum number of bytes recorded of a path, query or task.
+const maxWhat = 500
 
-// doingOf tells what a call was about. Contents are never looked at: what is kept is which file, which question, which task.
-func doingOf(s *engine.Seen) doing {
+// activityOf returns what a call was about. It records which file, query or task, never contents.
+func activityOf(s *engine.Seen) activity {
 	set, name, _ := strings.Cut(s.Tool, "/")
 	switch {
 	case name == "read_file" || name == "read_repo_file":
-		return doing{file: s.Args.Field("path").Text}
+		return activity{file: s.Args.Field("path").Text}
 	case name == "read_content":
-		return doing{file: s.Args.Field("book_id").Text + "/" + s.Args.Field("path").Text}
+		return activity{file: s.Args.Field("book_id").Text + "/" + s.Args.Field("path").Text}
 	case name == "context_search":
-		return doing{search: s.Args.Field("query").Text}
+		return activity{search: s.Args.Field("query").Text}
 	case name == "grep_codebase" || name == "grep_search":
-		return doing{search: s.Args.Field("pattern").Text}
+		return activity{search: s.Args.Field("pattern").Text}
 	case set == "tasks" && name != "list_tasks":
-		return doing{task: taskOf(s)}
+		return activity{task: taskOf(s)}
 	}
-	return doing{}
+	return activity{}
 }
 
-// items gives what is kept of something that a client did, nil for nothing.
+// items returns the list to record for one path, query or task; nil for "".
 func items(what string, at time.Time) []Item {
 	if what = strings.ToValidUTF8(what, "\uFFFD"); what == "" {
 		return nil
 	}
-	if len(what) > longest {
-		what = strings.ToValidUTF8(what[:longest], "")
+	if len(what) > maxWhat {
+		what = strings.ToValidUTF8(what[:maxWhat], "")
 	}
 	return []Item{{What: what, At: at}}
 }
 
-// taskOf is the number of a task: that of the arguments or, of a new one, of the answer.
+// taskOf returns the number of a task, from the arguments or, for a new task, from the answer.
 func taskOf(s *engine.Seen) string {
 	id := s.Args.Field("task_id")
 	if id.Text == "" {
@@ -53,28 +53,28 @@ func taskOf(s *engine.Seen) string {
 	return id.Text
 }
 
-// doings is what one client did that is not written yet.
-type doings struct {
+// pendingNote is what one client did that is not written yet.
+type pendingNote struct {
 	Noted
-	left bool // the client disconnected
+	left bool // whether the client disconnected
 }
 
-// noted begins what is to be written of a client.
-func (c *client) noted() doings {
-	return doings{Noted: Noted{
+// noted returns an empty note for a client.
+func (c *client) noted() pendingNote {
+	return pendingNote{Noted: Noted{
 		Key: keyOf(c.caller), Principal: c.caller.Principal, Client: c.caller.Client, Started: c.started, At: c.last, Idle: Idle,
 	}}
 }
 
-// did is one thing that a client did.
-func (c *client) did(d doing, at time.Time) doings {
+// did returns the note for one activity of a client.
+func (c *client) did(d activity, at time.Time) pendingNote {
 	all := c.noted()
 	all.Files, all.Searches, all.Tasks = items(d.file, at), items(d.search, at), items(d.task, at)
 	return all
 }
 
-// mergeDoings adds what a client did to what waits of it already.
-func mergeDoings(waiting, added doings) doings {
+// mergeNotes adds a note to one of the same client that is already waiting.
+func mergeNotes(waiting, added pendingNote) pendingNote {
 	added.Files = AddItems(waiting.Files, added.Files)
 	added.Searches = AddItems(waiting.Searches, added.Searches)
 	added.Tasks = AddItems(waiting.Tasks, added.Tasks)

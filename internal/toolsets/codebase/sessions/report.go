@@ -10,7 +10,8 @@ import (
 	"remit/internal/engine"
 )
 
-// Own names the session of a caller; "" if there is none yet. Whoever has no connection may be in one of another process.
+// Own returns the id of a caller's session, or "" if there is none yet. The session of a caller
+// without a connection may have been started by another process.
 func (k *Keeper) Own(ctx context.Context, caller engine.Caller) string {
 	if id := k.known(keyOf(caller)); id != "" || caller.Connection != "" {
 		return id
@@ -36,10 +37,11 @@ func (k *Keeper) known(key string) string {
 	return ""
 }
 
-// Stamp changes whenever a client of this process does something that is kept.
+// Stamp changes whenever a client of this process does something that is recorded.
 func (k *Keeper) Stamp() uint64 { return k.changes.Load() }
 
-// Current gives the session of a caller with all that was seen so far; false if there is none.
+// Current returns the session of a caller with everything recorded so far, or false if there is
+// none.
 func (k *Keeper) Current(ctx context.Context, caller engine.Caller) (Session, bool, error) {
 	store, err := k.upToDate(ctx)
 	if err != nil {
@@ -48,7 +50,7 @@ func (k *Keeper) Current(ctx context.Context, caller engine.Caller) (Session, bo
 	return store.Current(ctx, keyOf(caller), k.now(), Idle)
 }
 
-// Recent gives the sessions that were active last, the last first.
+// Recent returns the most recently active sessions, the last first.
 func (k *Keeper) Recent(ctx context.Context, limit int) ([]Session, error) {
 	store, err := k.upToDate(ctx)
 	if err != nil {
@@ -57,97 +59,100 @@ func (k *Keeper) Recent(ctx context.Context, limit int) ([]Session, error) {
 	return store.Recent(ctx, limit)
 }
 
-// upToDate writes down what waits, as far as that is possible now, and gives the store.
+// upToDate writes pending notes as far as possible, and returns the store.
 func (k *Keeper) upToDate(ctx context.Context) (Store, error) {
-	patient, cancel := context.WithTimeout(ctx, batchwriter.DefaultTimeout)
+	flushCtx, cancel := context.WithTimeout(ctx, batchwriter.DefaultTimeout)
 	defer cancel()
-	k.writer.Flush(patient) // what cannot be written waits on, and the writer tells of a failure
+	k.writer.Flush(flushCtx) // what cannot be written keeps waiting, and the writer logs the failure
 	store, err := k.open(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("open the sessions: %w", err)
+		return nil, fmt.Errorf("open session store: %w", err)
 	}
 	return store, nil
 }
 
-// Change is what became of sessions.
+// Change describes changed sessions.
 type Change struct {
-	Active []Session // as they are now, the one that was active last first
-	Gone   []string  // ids of those that are no longer kept
+	Active []Session // their current state, the most recently active first
+	Gone   []string  // ids of removed sessions
 }
 
 const (
-	mostTold  = 100              // sessions that are told of at once, and as many that are gone
-	lookEvery = 10 * time.Second // how often Tell looks
-	lookSoon  = time.Second      // how soon it does after a failure
-	overlap   = time.Minute      // how late a session may be written and still be told of
+	maxReported   = 100              // sessions reported at once, and as many removed ones
+	checkInterval = 10 * time.Second // how often Tell checks
+	retryInterval = time.Second      // how soon Tell checks again after a failure
+	overlap       = time.Minute      // how late a session may be written and still be reported
 )
 
-// Tell tells what became of sessions since it did so before, the first time of all that are kept, but for the caller's own session.
-// It is for those who ask again and again: it looks every few seconds, tells of some sessions more than once, and once more of what
-// tell failed to take in.
-func (k *Keeper) Tell(ctx context.Context, caller engine.Caller, tell func(ctx context.Context, c Change) error) error {
-	told, due := k.dueToLook()
+// Tell reports the sessions that changed since the last call, on the first call all of them, except
+// the caller's own session. It is meant to be called often: it checks the store only every few
+// seconds. It may report a session more than once, and it repeats what tell failed to process.
+func (k *Keeper) Tell(ctx context.Context, caller engine.Caller, report func(ctx context.Context, c Change) error) error {
+	reported, due := k.checkDue()
 	if !due {
 		return nil
 	}
-	until, err := k.tell(ctx, caller, told.Add(-overlap), tell)
-	k.looked(until, err)
+	until, err := k.report(ctx, caller, reported.Add(-overlap), report)
+	k.noteChecked(until, err)
 	return err
 }
 
-func (k *Keeper) dueToLook() (told time.Time, due bool) {
+func (k *Keeper) checkDue() (reported time.Time, due bool) {
 	now := k.now()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if now.Before(k.due) {
-		return k.told, false
+		return k.reported, false
 	}
-	k.due = now.Add(lookEvery)
-	return k.told, true
+	k.due = now.Add(checkInterval)
+	return k.reported, true
 }
 
-// looked keeps until when sessions were told of, or that this is to be tried again.
-func (k *Keeper) looked(until time.Time, err error) {
+// noteChecked records up to which activity sessions were reported, or schedules a retry after an
+// error.
+func (k *Keeper) noteChecked(until time.Time, err error) {
 	now := k.now()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch {
 	case err != nil:
-		k.due = now.Add(lookSoon)
-	case until.After(k.told):
-		k.told = until
+		k.due = now.Add(retryInterval)
+	case until.After(k.reported):
+		k.reported = until
 	}
 }
 
-// tell tells of the sessions that were active since, and until when there is nothing more to tell.
-func (k *Keeper) tell(ctx context.Context, caller engine.Caller, since time.Time, tell func(ctx context.Context, c Change) error) (until time.Time, err error) {
+// report reports the sessions active since a time. It returns the activity up to which everything
+// is reported.
+func (k *Keeper) report(ctx context.Context, caller engine.Caller, since time.Time, report func(ctx context.Context, c Change) error) (until time.Time, err error) {
 	store, err := k.upToDate(ctx)
 	if err != nil {
 		return until, err
 	}
-	active, err := store.Recent(ctx, mostTold)
+	active, err := store.Recent(ctx, maxReported)
 	if err != nil {
 		return until, err
 	}
-	gone, err := store.Pruned(ctx, mostTold)
+	gone, err := store.Pruned(ctx, maxReported)
 	if err != nil {
 		return until, err
 	}
 	own := k.Own(ctx, caller) // only now: it may have been written, and named, a moment ago
-	until = toldUntil(active, own, k.now())
+	until = reportedUntil(active, own, k.now())
 	active = slices.DeleteFunc(active, func(s Session) bool { return s.ID == own || s.Last.Before(since) })
 	if len(active)+len(gone) == 0 {
 		return until, nil
 	}
-	if err := tell(ctx, Change{Active: active, Gone: gone}); err != nil {
+	if err := report(ctx, Change{Active: active, Gone: gone}); err != nil {
 		return until, err
 	}
 	return until, store.Forget(ctx, gone)
 }
 
-// toldUntil is until when all is told once these sessions are, but for one's own, which others are to be told of later. The clock
-// of another machine, which may be ahead, puts nothing off.
-func toldUntil(active []Session, own string, now time.Time) (until time.Time) {
+// reportedUntil returns the activity up to which everything is reported once these sessions are. It
+// excludes the caller's own session, which must be reported to others later. The clock of another
+// machine that is ahead delays nothing.
+func reportedUntil(active []Session, own string, now time.Time) (until time.Time) {
 	for i := range active {
 		last := active[i].Last
 		if last.After(now) {

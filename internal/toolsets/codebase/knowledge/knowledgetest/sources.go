@@ -68,7 +68,7 @@ func textsStay(t *testing.T, s Stores) {
 	}
 }
 
-// numbered: what a piece says of itself does not count.
+// numbered: numbers set in the chunks are ignored.
 func numbered(t *testing.T, s Stores) {
 	want := code("a", "x", "y")
 	given := code("a", "x", "y")
@@ -161,7 +161,7 @@ func piecesInOrder(t *testing.T, s Stores) {
 	equal(t, list, []knowledge.Piece{b.Pieces[1], a.Pieces[2], a.Pieces[0], b.Pieces[1]})
 }
 
-// manyParts has more sources, and more pieces, than any store would read at once.
+// manyParts uses more sources and chunks than any store reads at once.
 func manyParts(t *testing.T, s Stores) {
 	var want []knowledge.Source
 	for i := range 24 {
@@ -191,7 +191,7 @@ func eachEnds(t *testing.T, s Stores) {
 	}
 }
 
-// closePaths: wherever a store ends one part and begins the next, nothing is lost.
+// closePaths: nothing is lost where a store ends one part and begins the next.
 func closePaths(t *testing.T, s Stores) {
 	var want []knowledge.Source
 	for i := range 600 {
@@ -201,7 +201,8 @@ func closePaths(t *testing.T, s Stores) {
 	expect(t, s.Here, want...)
 }
 
-// overtaken: what is replaced by as many pieces before it is given is not mixed with what it was.
+// overtaken: a source replaced by one with the same number of chunks while it is loaded is not
+// mixed with the old one.
 func overtaken(t *testing.T, s Stores) {
 	var before, after []knowledge.Source
 	for i := range 6 {
@@ -227,7 +228,7 @@ func overtaken(t *testing.T, s Stores) {
 	equal(t, paths(list), "0 1 2 3 4 5")
 }
 
-// eachUses: a store that kept a connection or a lock for the load would stand still.
+// eachUses: a store that held a connection or a lock during the load would deadlock.
 func eachUses(t *testing.T, s Stores) {
 	for i := range 40 {
 		replace(t, s.Here, code(strconv.Itoa(i), "x"))
