@@ -61,14 +61,14 @@ func (z *zipping) write(ctx context.Context, objects []Object, prefix int, repor
 	defer z.readers.Wait()
 	defer func() { // close what was opened and is not needed
 		cancel()
-		for turn := range queue {
-			(<-turn).close()
+		for slot := range queue {
+			(<-slot).close()
 		}
 	}()
 	var files int
 	var size int64
-	for turn := range queue {
-		m := <-turn
+	for slot := range queue {
+		m := <-slot
 		if errors.Is(m.err, ErrNotFound) {
 			z.gone(m.key)
 			continue
@@ -91,10 +91,10 @@ func (z *zipping) write(ctx context.Context, objects []Object, prefix int, repor
 func (z *zipping) openAll(ctx context.Context, objects []Object, queue chan<- chan *member) {
 	defer close(queue)
 	for i := range objects {
-		turn := make(chan *member, 1)
+		slot := make(chan *member, 1)
 		select {
-		case queue <- turn:
-			z.readers.Go(func() { turn <- z.open(ctx, objects[i].Key) })
+		case queue <- slot:
+			z.readers.Go(func() { slot <- z.open(ctx, objects[i].Key) })
 		case <-ctx.Done():
 			return
 		}
@@ -206,7 +206,7 @@ func (z *zipping) stream(ctx context.Context, m *member, name string) error {
 	if err != nil {
 		return err
 	}
-	refreshInterval := readerFunc(func(p []byte) (int, error) {
+	rest := readerFunc(func(p []byte) (int, error) {
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
@@ -216,7 +216,7 @@ func (z *zipping) stream(ctx context.Context, m *member, name string) error {
 		}
 		return n, err
 	})
-	n, err := io.CopyBuffer(out, io.MultiReader(&m.raw, refreshInterval), z.buffer)
+	n, err := io.CopyBuffer(out, io.MultiReader(&m.raw, rest), z.buffer)
 	if err == nil && n != m.body.Size {
 		err = m.short(n)
 	}

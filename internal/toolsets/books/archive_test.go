@@ -192,7 +192,7 @@ func TestArchiveHoldsTheBook(t *testing.T) {
 	var out bytes.Buffer
 	err := a.library().WriteArchive(t.Context(), "ai", &out, func(n int, bytes int64) {
 		if n != files+1 || bytes < size {
-			t.Errorf("told of %d files and %d bytes after %d and %d", n, bytes, files, size)
+			t.Errorf("reported %d files and %d bytes after %d and %d", n, bytes, files, size)
 		}
 		files, size = n, bytes
 	})
@@ -216,7 +216,7 @@ func TestArchiveHoldsTheBook(t *testing.T) {
 		}
 	}
 	if files != len(want) || size != total {
-		t.Errorf("told of %d files and %d bytes, want %d and %d", files, size, len(want), total)
+		t.Errorf("reported %d files and %d bytes, want %d and %d", files, size, len(want), total)
 	}
 	if open, maxOpen := a.open.Load(), a.maxOpen.Load(); open != 0 || maxOpen > 8 {
 		t.Errorf("%d files were left open; %d were at once, at most 8 should be", open, maxOpen)
@@ -272,7 +272,7 @@ func TestArchiveIsTheSame(t *testing.T) {
 
 // TestArchiveReadableByOthers: another program accepts the archive.
 func TestArchiveReadableByOthers(t *testing.T) {
-	checkAll, err := exec.LookPath("unzip")
+	unzipTool, err := exec.LookPath("unzip")
 	if err != nil {
 		t.Skip("LEFT OUT: unzip is missing")
 	}
@@ -280,7 +280,7 @@ func TestArchiveReadableByOthers(t *testing.T) {
 	if err := os.WriteFile(name, aLargeBook().zip(t), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.CommandContext(t.Context(), checkAll, "-t", "-q", name).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), unzipTool, "-t", "-q", name).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
@@ -306,7 +306,7 @@ type limited struct {
 	left int
 }
 
-var errFull = errors.New("nobody reads any more")
+var errFull = errors.New("reader closed")
 
 func (l *limited) Write(data []byte) (int, error) {
 	if l.left -= len(data); l.left < 0 {

@@ -155,9 +155,9 @@ func (l *Library) uploaders(ctx context.Context, h location, beneath string) (ma
 
 // kindOf determines the MIME type of a file and rewinds it.
 func (l *Library) kindOf(body *Body) (string, error) {
-	checkExists := l.facts.find(&body.Object)
-	if checkExists.mime != "" {
-		return checkExists.mime, nil
+	known := l.facts.find(&body.Object)
+	if known.mime != "" {
+		return known.mime, nil
 	}
 	checkedAt := l.Now()
 	head := make([]byte, min(headSize, body.Size))
@@ -167,9 +167,9 @@ func (l *Library) kindOf(body *Body) (string, error) {
 	if _, err := body.Seek(0, io.SeekStart); err != nil {
 		return "", fmt.Errorf("rewind %s: %w", body.Key, err)
 	}
-	checkExists.mime = mimeOf(head, body.Key)
-	l.facts.put(&body.Object, checkExists, checkedAt)
-	return checkExists.mime, nil
+	known.mime = mimeOf(head, body.Key)
+	l.facts.put(&body.Object, known, checkedAt)
+	return known.mime, nil
 }
 
 // kindsOf determines the MIME types of files. The type of a file that was deleted meanwhile is "".

@@ -58,17 +58,17 @@ type line struct {
 
 // parseLine parses the key of a history record. It returns false for any other key.
 func parseLine(book, key string) (line, bool) {
-	refreshInterval, ok := strings.CutPrefix(key, logPrefix(book, ""))
-	at := strings.LastIndexByte(refreshInterval, '/')
+	rest, ok := strings.CutPrefix(key, logPrefix(book, ""))
+	at := strings.LastIndexByte(rest, '/')
 	if !ok || at < 0 {
 		return line{}, false
 	}
-	parts := strings.Split(refreshInterval[at+1:], ".")
+	parts := strings.Split(rest[at+1:], ".")
 	if len(parts) != 3 || len(parts[0]) <= len(idForm) || parts[2] != "json" {
 		return line{}, false
 	}
 	by, _ := unescapeName(parts[1])
-	return line{key: key, path: refreshInterval[:at], id: parts[0], by: by}, true
+	return line{key: key, path: rest[:at], id: parts[0], by: by}, true
 }
 
 // lines lists the history of a file, or of the files below a folder of a book, ordered by path and

@@ -37,8 +37,8 @@ type filed struct {
 
 // text returns the content of a listed object, or nil if the object was deleted meanwhile.
 func (l *Library) text(ctx context.Context, file *filed) ([]byte, error) {
-	if checkExists := l.index.find(file); checkExists != nil {
-		return checkExists.data, nil
+	if known := l.index.find(file); known != nil {
+		return known.data, nil
 	}
 	checkedAt := l.Now()
 	data, object, err := readAll(ctx, file.store, file.Key, maxText)
@@ -60,12 +60,12 @@ func (l *Library) text(ctx context.Context, file *filed) ([]byte, error) {
 func (x *index) find(file *filed) *indexed {
 	book, _, _ := splitKey(file.Key)
 	x.mu.Lock()
-	checkExists := x.texts[book][file.Key]
+	known := x.texts[book][file.Key]
 	x.mu.Unlock()
-	if checkExists == nil || checkExists.version != file.Version || racy(file.Modified, checkExists.checkedAt) {
+	if known == nil || known.version != file.Version || racy(file.Modified, known.checkedAt) {
 		return nil
 	}
-	return checkExists
+	return known
 }
 
 // put caches a text if there is room.
@@ -95,14 +95,14 @@ func (x *index) put(key string, t *indexed) {
 func (x *index) sweep(bookID string, all bool, listed []filed) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	checkExists := 0
+	known := 0
 	for book, texts := range x.texts {
 		if all || book == bookID {
-			checkExists += len(texts)
+			known += len(texts)
 		}
 	}
-	if checkExists <= len(listed) {
-		return // at most the files not read yet can have been deleted
+	if known <= len(listed) {
+		return // few cached texts can be stale: there are no more of them than listed files
 	}
 	there := make(map[string]bool, len(listed))
 	for i := range listed {
@@ -124,8 +124,8 @@ const maxFacts = 100_000
 // facts caches what was found out about objects by reading them, while they have the version that
 // was read.
 type facts struct {
-	mu          sync.Mutex
-	checkExists map[string]fact // by key
+	mu    sync.Mutex
+	known map[string]fact // by key
 }
 
 type fact struct {
@@ -138,8 +138,8 @@ type fact struct {
 func (f *facts) find(o *Object) fact {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if checkExists := f.checkExists[o.Key]; checkExists.version == o.Version {
-		return checkExists
+	if known := f.known[o.Key]; known.version == o.Version {
+		return known
 	}
 	return fact{version: o.Version}
 }
@@ -151,18 +151,18 @@ func (f *facts) put(o *Object, found fact, checkedAt time.Time) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.checkExists == nil || len(f.checkExists) == maxFacts {
-		f.checkExists = map[string]fact{}
+	if f.known == nil || len(f.known) == maxFacts {
+		f.known = map[string]fact{}
 	}
-	f.checkExists[o.Key] = found
+	f.known[o.Key] = found
 }
 
 // hashed returns the hash of an object's data and caches it.
 func (l *Library) hashed(o *Object, data []byte, checkedAt time.Time) string {
-	checkExists := l.facts.find(o)
-	if checkExists.hash == "" {
-		checkExists.hash = hashOf(data)
-		l.facts.put(o, checkExists, checkedAt)
+	known := l.facts.find(o)
+	if known.hash == "" {
+		known.hash = hashOf(data)
+		l.facts.put(o, known, checkedAt)
 	}
-	return checkExists.hash
+	return known.hash
 }

@@ -106,7 +106,7 @@ func TestImportOfACourse(t *testing.T) {
 		t.Fatalf("error %v, bad %v", err, done.Bad)
 	}
 	if done.Book != "python-for-agents-2025" || done.Title != "Python for Agents" || len(done.Files) < lessons+lessons/10 || done.Links < lessons || lastDone.Load() != done.Bytes {
-		t.Errorf("%s %q: %d files, %d links, %d of %d bytes told", done.Book, done.Title, len(done.Files), done.Links, lastDone.Load(), done.Bytes)
+		t.Errorf("%s %q: %d files, %d links, %d of %d bytes reported", done.Book, done.Title, len(done.Files), done.Links, lastDone.Load(), done.Bytes)
 	}
 	if got := outcomes(done); got["created"] != len(done.Files) {
 		t.Errorf("the first time: %v", got)
@@ -149,7 +149,7 @@ func TestExportAndImport(t *testing.T) {
 		t.Fatal(err)
 	}
 	if last.Done != last.Total || last.Total == 0 {
-		t.Errorf("at the end it told %+v", last)
+		t.Errorf("the last report is %+v", last)
 	}
 	archive, err := zip.NewReader(bytes.NewReader(out.Bytes()), int64(out.Len()))
 	if err != nil {
@@ -451,7 +451,7 @@ func TestValidateFindsWhatIsWrong(t *testing.T) {
 	said := fmt.Sprint(findings)
 	for _, want := range []string{"B.MD: no such file: lessons/chapter-01/B.MD; did you mean b.md?", "it leads out of the book", "#part-three: there is no such heading in lessons/chapter-01/b.md"} {
 		if !strings.Contains(said, want) {
-			t.Errorf("%q is not said:\n%s", want, said)
+			t.Errorf("%q is missing:\n%s", want, said)
 		}
 	}
 	if _, err := s.Validate(t.Context(), "none", nil); contract.AsError(err).Kind != contract.NotFound {

@@ -19,11 +19,11 @@ func Key(book, path string) string { return booksPrefix + book + "/" + path }
 // splitKey splits the key of a book's file into book id and path. It returns false for any other
 // key.
 func splitKey(key string) (book, path string, ok bool) {
-	refreshInterval, ok := strings.CutPrefix(key, booksPrefix)
+	rest, ok := strings.CutPrefix(key, booksPrefix)
 	if !ok {
 		return "", "", false
 	}
-	book, path, ok = strings.Cut(refreshInterval, "/")
+	book, path, ok = strings.Cut(rest, "/")
 	return book, path, ok && book != "" && path != ""
 }
 
@@ -71,11 +71,11 @@ func assetPath(assetType, name string) string { return assetsPrefix + assetType 
 
 // splitAsset splits the path of an asset into type and name. It returns false for any other path.
 func splitAsset(path string) (assetType, name string, ok bool) {
-	refreshInterval, ok := strings.CutPrefix(path, assetsPrefix)
+	rest, ok := strings.CutPrefix(path, assetsPrefix)
 	if !ok {
 		return "", "", false
 	}
-	assetType, name, ok = strings.Cut(refreshInterval, "/")
+	assetType, name, ok = strings.Cut(rest, "/")
 	return assetType, name, ok && name != "" && slices.Contains(assetTypes(), assetType)
 }
 

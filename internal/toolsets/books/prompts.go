@@ -61,7 +61,7 @@ func (s *resources) chapters(ctx context.Context, _ string) ([]string, error) {
 	parts := map[string]bool{}
 	for _, t := range s.list(ctx) {
 		for part := range strings.SplitSeq(t.path, "/") {
-			if _, checkExists := parts[part]; !checkExists {
+			if _, known := parts[part]; !known {
 				parts[part] = s.checkChapter(t.book.ID, part) == nil
 			}
 		}

@@ -68,15 +68,15 @@ func (l *list) check(bookID string) error {
 // content, if there is one.
 func (r *registry) find(ctx context.Context, l *Library, store Store, bookID string) (*Book, error) {
 	r.mu.Lock()
-	checkExists, checkedAt := r.read, r.checkedAt
+	known, checkedAt := r.read, r.checkedAt
 	r.mu.Unlock()
-	if checkExists != nil && l.Now().Sub(checkedAt).Abs() < registryRefresh {
-		if entry := checkExists.find(bookID); entry != nil {
+	if known != nil && l.Now().Sub(checkedAt).Abs() < registryRefresh {
+		if entry := known.find(bookID); entry != nil {
 			return entry, nil
 		}
 	}
 	fresh, err := r.fresh(ctx, l, store)
-	if fresh = cmp.Or(fresh, checkExists); fresh == nil {
+	if fresh = cmp.Or(fresh, known); fresh == nil {
 		return nil, err
 	}
 	return fresh.find(bookID), err
@@ -91,21 +91,21 @@ func (r *registry) fresh(ctx context.Context, l *Library, store Store) (*list, e
 		return nil, fmt.Errorf("stat registry: %w", err)
 	}
 	r.mu.Lock()
-	checkExists := r.read
-	same := checkExists != nil && r.version == object.Version && (object.Version == "" || !racy(object.Modified, r.loaded))
+	known := r.read
+	same := known != nil && r.version == object.Version && (object.Version == "" || !racy(object.Modified, r.loaded))
 	if same {
 		r.checkedAt = now
 	}
 	r.mu.Unlock()
 	if !same {
-		return r.load(ctx, l, store, checkExists)
+		return r.load(ctx, l, store, known)
 	}
-	return checkExists, checkExists.err
+	return known, known.err
 }
 
 // load reads the registry and logs its errors unless they were logged before. It holds no lock, so
 // that a slow store delays only callers that need the result.
-func (r *registry) load(ctx context.Context, l *Library, store Store, checkExists *list) (*list, error) {
+func (r *registry) load(ctx context.Context, l *Library, store Store, known *list) (*list, error) {
 	now := l.Now()
 	text, object, err := readAll(ctx, store, registryKey, maxRegistry)
 	if err != nil && !errors.Is(err, ErrNotFound) {
@@ -113,14 +113,14 @@ func (r *registry) load(ctx context.Context, l *Library, store Store, checkExist
 	}
 	books, broken, err := parseRegistry(text)
 	for _, entry := range broken {
-		if checkExists == nil || !slices.Contains(checkExists.broken, entry) {
+		if known == nil || !slices.Contains(known.broken, entry) {
 			l.Log.Warn("ignoring an invalid entry of registry.yaml", "why", entry.why)
 		}
 	}
 	if err != nil {
 		err = brokenRegistry(err)
-		if checkExists != nil {
-			books = checkExists.books
+		if known != nil {
+			books = known.books
 		}
 	}
 	read := &list{text: text, books: books, broken: broken, err: err}
@@ -158,15 +158,15 @@ func (l *Library) addBook(ctx context.Context, h location, title string) error {
 		return err
 	}
 	return l.retry(ctx, registryKey, func() error {
-		checkExists, err := l.registry.fresh(ctx, l, stores.Main)
-		if err != nil || checkExists.find(book.ID) != nil {
+		known, err := l.registry.fresh(ctx, l, stores.Main)
+		if err != nil || known.find(book.ID) != nil {
 			return err
 		}
-		text, err := appendBook(checkExists.text, &book)
+		text, err := appendBook(known.text, &book)
 		if err != nil {
 			return err
 		}
-		_, _, err = stores.Main.Put(ctx, registryKey, bytes.NewReader(text), int64(len(text)), condOf(hashOf(checkExists.text)))
+		_, _, err = stores.Main.Put(ctx, registryKey, bytes.NewReader(text), int64(len(text)), condOf(hashOf(known.text)))
 		if errors.Is(err, ErrNoPlace) {
 			return contract.Errorf(contract.Unavailable, "%s is a folder or a link, so books can neither be listed nor added; put a file in its place first", registryKey).
 				With("path", registryKey)

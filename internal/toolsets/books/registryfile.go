@@ -87,15 +87,15 @@ func tooDeep(text []byte) int {
 	depth, number := 0, 0
 	for line := range bytes.Lines(text) {
 		number++
-		refreshInterval := bytes.TrimLeft(line, " ")
-		if bytes.HasPrefix(refreshInterval, []byte("#")) {
+		rest := bytes.TrimLeft(line, " ")
+		if bytes.HasPrefix(rest, []byte("#")) {
 			continue
 		}
 		open := depth
-		for bytes.HasPrefix(refreshInterval, []byte("- ")) || bytes.HasPrefix(refreshInterval, []byte("? ")) {
-			open, refreshInterval = open+1, refreshInterval[2:]
+		for bytes.HasPrefix(rest, []byte("- ")) || bytes.HasPrefix(rest, []byte("? ")) {
+			open, rest = open+1, rest[2:]
 		}
-		for _, b := range refreshInterval {
+		for _, b := range rest {
 			switch b {
 			case '[', '{':
 				depth++
@@ -311,8 +311,8 @@ func endOfList(lines []string) (at int, indent string) {
 
 // withoutEmptyList removes an explicit empty value, so that entries can follow.
 func withoutEmptyList(line string) string {
-	refreshInterval, comment, commented := strings.Cut(strings.TrimPrefix(line, "books:"), "#")
-	switch strings.ReplaceAll(strings.TrimSpace(refreshInterval), " ", "") {
+	rest, comment, commented := strings.Cut(strings.TrimPrefix(line, "books:"), "#")
+	switch strings.ReplaceAll(strings.TrimSpace(rest), " ", "") {
 	case "[]", "~", "null":
 		if commented {
 			return "books: #" + comment

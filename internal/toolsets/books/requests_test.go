@@ -81,7 +81,7 @@ func onCountedS3(t *testing.T) (*testServer, *counted) {
 func TestRequestsToABucket(t *testing.T) {
 	t.Parallel()
 	d, c := onCountedS3(t)
-	later := time.Now().Add(time.Hour) // all writes are old then, and cached reads have expired
+	later := time.Now().Add(time.Hour) // so that all writes count as old and reads are cached
 	d.library.Now = func() time.Time { return later }
 	const lesson = `{"book_id":"abc","path":"lessons/a.md"`
 	for i, step := range []struct{ tool, args, want string }{

@@ -251,8 +251,8 @@ func (s *resources) paths(ctx context.Context, _ string) ([]string, error) {
 
 // placeAt parses a resource URI. It accepts the same book ids and paths as read_content.
 func (s *resources) placeAt(uri string) (bookID, path string, ok bool) {
-	refreshInterval, ok := strings.CutPrefix(uri, bookScheme)
-	bookID, escaped, cut := strings.Cut(refreshInterval, "/")
+	rest, ok := strings.CutPrefix(uri, bookScheme)
+	bookID, escaped, cut := strings.Cut(rest, "/")
 	path, err := url.PathUnescape(escaped)
 	if !ok || !cut || err != nil {
 		return "", "", false

@@ -165,19 +165,19 @@ func TestResourcesNotify(t *testing.T) {
 					return
 				}
 			case <-deadline:
-				t.Fatalf("nothing was heard of %+v", want)
+				t.Fatalf("no notification of %+v", want)
 			}
 		}
 	}
-	const locate = `{"book_id":"rust-course","path":"lessons/chapter-02/new.md"`
-	d.does(t, "write_content", locate+`,"content":"# New\n"}`)
+	const args = `{"book_id":"rust-course","path":"lessons/chapter-02/new.md"`
+	d.does(t, "write_content", args+`,"content":"# New\n"}`)
 	await(engine.Change{Kind: engine.ResourceUpdated, URI: uri})
-	d.does(t, "write_content", locate+`,"content":"# Now\n"}`)
+	d.does(t, "write_content", args+`,"content":"# Now\n"}`)
 	await(engine.Change{Kind: engine.ResourceUpdated, URI: uri})
 	for len(heard) > 0 {
 		<-heard
 	}
-	d.does(t, "delete_content", locate+`}`)
+	d.does(t, "delete_content", args+`}`)
 	await(engine.Change{Kind: engine.ResourcesChanged})
 }
 
@@ -196,11 +196,11 @@ func TestResourcesComplete(t *testing.T) {
 		{"summarise_chapter", "chapter_id", "", []string{"chapter-01", "chapter-02"}},
 		{"review_lesson", "path", "lessons/p", []string{"lessons/part-1/chapter-01/b.md"}},
 	} {
-		completeRecord := d.CompletePrompt
+		complete := d.CompletePrompt
 		if strings.Contains(tc.of, "{") {
-			completeRecord = d.CompleteTemplate
+			complete = d.CompleteTemplate
 		}
-		got, err := completeRecord(t.Context(), nil, tc.of, tc.argument, tc.prefix)
+		got, err := complete(t.Context(), nil, tc.of, tc.argument, tc.prefix)
 		if err != nil || !slices.Equal(got, tc.want) {
 			t.Errorf("%s of %s beginning with %q: %q, %v; want %q", tc.argument, tc.of, tc.prefix, got, err, tc.want)
 		}

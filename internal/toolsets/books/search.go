@@ -124,7 +124,7 @@ func (l *Library) allFiles(ctx context.Context) ([]filed, error) {
 	if err != nil {
 		return nil, err
 	}
-	checkExists, err := l.registry.fresh(ctx, l, stores.Main)
+	known, err := l.registry.fresh(ctx, l, stores.Main)
 	if err != nil {
 		return nil, failure(ctx, err)
 	}
@@ -134,7 +134,7 @@ func (l *Library) allFiles(ctx context.Context) ([]filed, error) {
 			continue
 		}
 		keptHere := func(bookID string) bool {
-			entry := checkExists.find(bookID)
+			entry := known.find(bookID)
 			return entry == nil && store == stores.Main || entry != nil && entry.Backend == store.Name()
 		}
 		found, err := listed(ctx, store, booksPrefix, keptHere)

@@ -133,7 +133,7 @@ func TestWhatCannotBeImported(t *testing.T) {
 	said := fmt.Sprint(p.Bad)
 	for _, want := range []string{"latin.md it is not UTF-8", "big.md it has more than 1048576 bytes", "its path in the book would have 272 characters; the limit is 255"} {
 		if !strings.Contains(said, want) {
-			t.Errorf("%q is not said: %s", want, said)
+			t.Errorf("%q is missing: %s", want, said)
 		}
 	}
 	if len(p.Files) != 2 || len(p.Bad) != 3 {

@@ -58,7 +58,7 @@ func deleteConditions(t *testing.T, s books.Store) {
 	conflicts(t, "what never was", err, "")
 }
 
-func noPlace(t *testing.T, s books.Store) {
+func pathConflicts(t *testing.T, s books.Store) {
 	put(t, s, "books/b/lessons/01.md", "x")
 	for _, key := range []string{"books/b/lessons", "books/b/lessons/01.md/x", "books/b/lessons/01.md/x/y/z"} {
 		for _, c := range []books.Cond{{}, {Absent: true}} {

@@ -77,8 +77,8 @@ func longKeys(t *testing.T, s books.Store) {
 	}
 }
 
-// sizeLies also uses readers that report their end in several ways.
-func sizeLies(t *testing.T, s books.Store) {
+// wrongSize also uses readers that report their end in several ways.
+func wrongSize(t *testing.T, s books.Store) {
 	put(t, s, lesson, "old")
 	large := noise(300 << 10)
 	for _, c := range []struct {
@@ -181,7 +181,7 @@ func (c cancelling) Read(p []byte) (int, error) {
 	return c.Reader.Read(p)
 }
 
-func cancelledOnTheWay(t *testing.T, s books.Store) {
+func cancelledWhileReading(t *testing.T, s books.Store) {
 	put(t, s, lesson, "old")
 	for _, key := range []string{lesson, "books/new/x"} {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -322,7 +322,7 @@ func copies(t *testing.T, s books.Store) {
 	}
 }
 
-func copiesNot(t *testing.T, s books.Store) {
+func copyConflicts(t *testing.T, s books.Store) {
 	put(t, s, lesson, "new")
 	put(t, s, "books/b/there", "stays")
 	for _, to := range []string{"books/b/copy", "books/b/there"} {

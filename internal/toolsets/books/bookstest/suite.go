@@ -22,34 +22,34 @@ import (
 // the test it is given.
 func Run(t *testing.T, open func(t *testing.T) books.Store) {
 	for name, check := range map[string]func(*testing.T, books.Store){
-		"put and get":                       putAndGet,
-		"replace":                           replace,
-		"an empty store":                    emptyStore,
-		"nothing, and much":                 sizes,
-		"long keys":                         longKeys,
-		"a size that lies":                  sizeLies,
-		"a reader that fails":               readerFails,
-		"a cancelled call changes nothing":  cancelled,
-		"cancelled on the way":              cancelledOnTheWay,
-		"read from any place":               seek,
-		"read while others write":           readWhileReplaced,
-		"versions differ with the content":  versions,
-		"delete":                            deleteOnce,
-		"copy":                              copies,
-		"copy what is not so":               copiesNot,
-		"conditions of put":                 putConditions,
-		"conditions of delete":              deleteConditions,
-		"a file where a folder should be":   noPlace,
-		"a folder is gone with its objects": folderGoes,
-		"list in the order of bytes":        listOrder,
-		"list by prefix":                    listPrefix,
-		"list and stop":                     listStops,
-		"list while others write":           listWhileWriting,
-		"of 16 with the same hash one wins": oneWins,
-		"of 16 who create one wins":         oneCreates,
-		"no increment is lost":              increments,
-		"put and delete in one folder":      folderContended,
-		"whatever comes":                    randomOperations,
+		"put and get":                              putAndGet,
+		"replace":                                  replace,
+		"an empty store":                           emptyStore,
+		"sizes from empty to large":                sizes,
+		"long keys":                                longKeys,
+		"a wrong size":                             wrongSize,
+		"a reader that fails":                      readerFails,
+		"a cancelled call changes nothing":         cancelled,
+		"cancelled while reading":                  cancelledWhileReading,
+		"read from any place":                      seek,
+		"read while others write":                  readWhileReplaced,
+		"versions differ with the content":         versions,
+		"delete":                                   deleteOnce,
+		"copy":                                     copies,
+		"copy with a wrong hash":                   copyConflicts,
+		"conditions of put":                        putConditions,
+		"conditions of delete":                     deleteConditions,
+		"a file where a folder should be":          pathConflicts,
+		"a folder disappears with its last object": folderGoes,
+		"list in byte order":                       listOrder,
+		"list by prefix":                           listPrefix,
+		"list and stop":                            listStops,
+		"list while others write":                  listWhileWriting,
+		"of 16 with the same hash one wins":        oneWins,
+		"of 16 that create one wins":               oneCreates,
+		"no increment is lost":                     increments,
+		"put and delete in one folder":             folderContended,
+		"random operations":                        randomOperations,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)) })
 	}
@@ -149,7 +149,7 @@ func conflicts(t *testing.T, act string, err error, actual string) {
 		return
 	}
 	if conflict.Actual != actual {
-		t.Errorf("%s: the hash is told to be %q, want %q", act, conflict.Actual, actual)
+		t.Errorf("%s: the reported hash is %q, want %q", act, conflict.Actual, actual)
 	}
 }
 
