@@ -150,7 +150,7 @@ func TestTrackerTriesAgain(t *testing.T) {
 			pass(time.Second)
 		}
 		if n := strings.Count(log.String(), "away"); n != 1 {
-			t.Errorf("the failure was told %d times:\n%s", n, log)
+			t.Errorf("the failure was logged %d times:\n%s", n, log)
 		}
 		store.setFail(nil)
 		expectWritten(t, store, "")
@@ -234,7 +234,7 @@ func TestTrackerGivesUp(t *testing.T) {
 			}
 			expectWritten(t, store, "")
 			if !strings.Contains(log.String(), "paths=2") {
-				t.Errorf("what was lost is not told:\n%s", log)
+				t.Errorf("the loss is not logged:\n%s", log)
 			}
 		})
 	}

@@ -21,11 +21,11 @@ func Suite(t *testing.T, open func(t *testing.T) (here, elsewhere codebase.Acces
 	for name, check := range map[string]func(*testing.T, codebase.Accesses, codebase.Accesses){
 		"nothing was read":                nothing,
 		"reads add up":                    addUp,
-		"a clock that is put back":        putBack,
-		"every path stays as it is":       pathsStay,
+		"a clock that is set back":        putBack,
+		"paths are stored unchanged":      pathsStay,
 		"a path twice in a batch":         twiceInABatch,
 		"many paths at once":              many,
-		"add at once loses nothing":       addAtOnce,
+		"concurrent adds lose nothing":    addAtOnce,
 		"a cancelled call counts nothing": cancelled,
 		"two workspaces":                  workspaces,
 	} {

@@ -66,7 +66,7 @@ type catalog struct {
 	free    []hybrid.ID
 	resting []hybrid.ID // free, but a search may still use them
 	size    hybrid.ID   // numbers ever assigned
-	pieces  int
+	chunks  int
 	sources int
 	covered int
 }
@@ -145,10 +145,10 @@ func (c *catalog) known(path string) (s stamp, hash [32]byte, found bool) {
 }
 
 // counts returns the number of sources and of chunks.
-func (c *catalog) counts() (sources, pieces int) {
+func (c *catalog) counts() (sources, chunks int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.sources, c.pieces
+	return c.sources, c.chunks
 }
 
 // paths returns the paths of the existing sources.

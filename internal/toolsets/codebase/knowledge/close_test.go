@@ -111,8 +111,8 @@ func TestChurn(t *testing.T) {
 	other := b.open()
 	b.run(other)
 	b.sound(other)
-	if _, pieces := x.catalog.counts(); !slices.Contains(b.store.paths(), "d79/page.md") || pieces != other.State().Pieces {
-		t.Errorf("%d pieces, another process has %d", pieces, other.State().Pieces)
+	if _, chunks := x.catalog.counts(); !slices.Contains(b.store.paths(), "d79/page.md") || chunks != other.State().Pieces {
+		t.Errorf("%d chunks, another process has %d", chunks, other.State().Pieces)
 	}
 }
 

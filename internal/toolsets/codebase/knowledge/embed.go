@@ -85,7 +85,7 @@ const embedTexts = 64
 func (x *Index) embed(ctx context.Context, e Embedder, texts map[Key]string) (map[Key][]float32, error) {
 	made := make(map[Key][]float32, len(texts))
 	for keys := range slices.Chunk(slices.Collect(maps.Keys(texts)), embedTexts) {
-		err := oneByOne("embed pieces", keys, func(keys []Key) error {
+		err := oneByOne("embed chunks", keys, func(keys []Key) error {
 			x.yield()
 			if err := ctx.Err(); err != nil {
 				return err

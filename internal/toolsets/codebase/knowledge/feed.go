@@ -33,7 +33,7 @@ func (x *Index) Feed(ctx context.Context, sources ...Source) error {
 		s.Modified = microseconds(s.Modified)
 		fed := make([]Piece, len(s.Pieces))
 		for i, p := range s.Pieces {
-			fed[i] = newPiece(s.Path, i, p.Piece)
+			fed[i] = newChunk(s.Path, i, p.Piece)
 		}
 		s.Pieces = fed
 		x.fed[s.Path] = &s

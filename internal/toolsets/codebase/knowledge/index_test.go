@@ -165,7 +165,7 @@ func TestChange(t *testing.T) {
 	}
 	b.finds(x, "elephant", "internal/store/keep.go")
 	if a := b.search(x, Query{Text: "nobody"}); len(a.Hits) != 0 {
-		t.Errorf("what is no more is found: %+v", a.Hits)
+		t.Errorf("deleted content is found: %+v", a.Hits)
 	}
 	b.sound(x)
 }
@@ -222,7 +222,7 @@ func TestMemory(t *testing.T) {
 	b.finds(x, "walrus", "discoveries.jsonl")
 	b.embeds("The walrus", "walrus")
 	if diff := cmp.Diff([][]string{{"memory:discoveries.jsonl#1"}}, b.store.replaced[changes:]); diff != "" {
-		t.Errorf("whoever appends changes more than the end: %s", diff)
+		t.Errorf("an append changes more than the last part: %s", diff)
 	}
 	a := b.search(x, Query{Text: "walrus", Type: "rule"})
 	if a.Hits[0].Type != "rule" || a.Hits[0].Source != chunk.Discovery || !a.Hits[0].Date.Equal(time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)) {

@@ -11,8 +11,8 @@ import (
 // The minimum number of chunks that are added to the catalog at once: small at first, so that
 // searches soon have something to search in, then growing, because larger batches are cheaper.
 const (
-	fewPieces  = 512
-	manyPieces = 4096
+	fewChunks  = 512
+	manyChunks = 4096
 )
 
 // load adds to the catalog what the store has and the catalog lacks: everything at first, later the
@@ -107,7 +107,7 @@ func (l *loading) add(s Source) error {
 	l.batch = append(l.batch, s)
 	l.size += len(s.Pieces)
 	l.given += len(s.Pieces)
-	if enough := min(max(fewPieces, l.given/4), manyPieces); l.size >= enough || len(l.batch) >= enough {
+	if enough := min(max(fewChunks, l.given/4), manyChunks); l.size >= enough || len(l.batch) >= enough {
 		l.flush()
 	}
 	l.mu.Lock()

@@ -116,7 +116,7 @@ func (x *Index) memorySource(path string, some []chunk.Piece) Source {
 	h := sha256.New()
 	fmt.Fprintln(h, cutVersion)
 	for i, p := range some {
-		s.Pieces = append(s.Pieces, newPiece(path, i, p))
+		s.Pieces = append(s.Pieces, newChunk(path, i, p))
 		fmt.Fprintf(h, "%x %q %q %q %q %q %q %v %d %d\n", s.Pieces[i].Key, p.Source, p.Type, p.Name, p.Text, p.Module, p.Session, p.Date, p.Line, p.End)
 		s.Size += int64(len(p.Text))
 	}
@@ -124,7 +124,7 @@ func (x *Index) memorySource(path string, some []chunk.Piece) Source {
 	return s
 }
 
-func newPiece(path string, number int, p chunk.Piece) Piece {
+func newChunk(path string, number int, p chunk.Piece) Piece {
 	made := Piece{Ref: Ref{Path: path, Number: number}, Piece: p}
 	if !p.Date.IsZero() {
 		made.Date = microseconds(p.Date)

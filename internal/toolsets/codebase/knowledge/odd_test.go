@@ -210,7 +210,7 @@ func TestFeedFails(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := x.Run(t.Context(), nil); err == nil {
-			t.Fatal("a store that fails is no error")
+			t.Fatal("a failing store must be an error")
 		}
 	}
 	b.store.setFail(nil)

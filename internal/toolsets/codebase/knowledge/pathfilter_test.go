@@ -59,13 +59,13 @@ func hidesSwordfish(b *bench, x *Index) {
 // examined.
 func TestDeniedAfterwards(t *testing.T) {
 	b := indexed(t)
-	looking, updateFiles := make(chan struct{}), make(chan struct{})
+	looking, proceed := make(chan struct{}), make(chan struct{})
 	x := b.open(func(o *Options) {
 		denied(b, o)
 		open := o.Tree
 		o.Tree = func() (*tree.Tree, error) {
 			close(looking)
-			<-updateFiles
+			<-proceed
 			return open()
 		}
 	})
@@ -73,7 +73,7 @@ func TestDeniedAfterwards(t *testing.T) {
 	x.join()
 	<-looking
 	hidesSwordfish(b, x)
-	close(updateFiles)
+	close(proceed)
 	x.Close()
 	x = b.open(func(o *Options) { denied(b, o) })
 	b.run(x)

@@ -201,7 +201,7 @@ func TestIdentity(t *testing.T) {
 	c := newCatalog(func() int { return 0 }, nil)
 	s := Source{Path: "p", Generation: 1}
 	for i, text := range []string{"x", "y", "x", "x"} {
-		s.Pieces = append(s.Pieces, newPiece("p", i, chunk.Piece{Source: chunk.Code, Text: text}))
+		s.Pieces = append(s.Pieces, newChunk("p", i, chunk.Piece{Source: chunk.Code, Text: text}))
 	}
 	c.apply([]Source{s}, nil)
 	var again []int
@@ -224,7 +224,7 @@ func TestCatalog(t *testing.T) {
 			s := Source{Path: path, Generation: generation + 1, Gone: rapid.Bool().Draw(rt, "gone")}
 			if !s.Gone {
 				for i := range rapid.IntRange(0, 4).Draw(rt, "pieces") {
-					s.Pieces = append(s.Pieces, newPiece(path, i, chunk.Piece{Source: chunk.Docs, Text: fmt.Sprint(generation, i)}))
+					s.Pieces = append(s.Pieces, newChunk(path, i, chunk.Piece{Source: chunk.Docs, Text: fmt.Sprint(generation, i)}))
 				}
 			}
 			searching := rapid.Bool().Draw(rt, "searching")
@@ -250,7 +250,7 @@ func TestCatalog(t *testing.T) {
 			total += len(s.Pieces)
 			for i, id := range x.catalog.origins[path].ids {
 				if x.catalog.table.get(id).key != s.Pieces[i].Key {
-					rt.Fatalf("%s: piece %d is another", path, i)
+					rt.Fatalf("%s: chunk %d differs", path, i)
 				}
 			}
 		}
@@ -266,7 +266,7 @@ func TestSlowChange(t *testing.T) {
 	x := &Index{catalog: newCatalog(func() int { return 0 }, nil)}
 	c := x.catalog
 	source := func(generation int64) Source {
-		return Source{Path: "p", Generation: generation, Pieces: []Piece{newPiece("p", 0, chunk.Piece{Text: fmt.Sprint(generation)})}}
+		return Source{Path: "p", Generation: generation, Pieces: []Piece{newChunk("p", 0, chunk.Piece{Text: fmt.Sprint(generation)})}}
 	}
 	slow := source(1)
 	o, news := c.begin(slow)

@@ -161,15 +161,15 @@ func (r *remote) vector(ctx context.Context, text string) ([]float32, error) {
 
 // progress adds the embedding progress to a state.
 func (r *remote) progress(s *State) {
-	covered, pieces := r.x.catalog.coverage()
-	if covered == pieces {
+	covered, chunks := r.x.catalog.coverage()
+	if covered == chunks {
 		return
 	}
 	r.mu.Lock()
 	failed := r.failed
 	r.mu.Unlock()
-	s.Unembedded = pieces - covered
-	s.Note = fmt.Sprintf("the remote model has %d %% of the vectors", covered*100/max(1, pieces))
+	s.Unembedded = chunks - covered
+	s.Note = fmt.Sprintf("the remote model has %d %% of the vectors", covered*100/max(1, chunks))
 	if failed != nil {
 		s.Note += ": " + shortly(failed)
 	}

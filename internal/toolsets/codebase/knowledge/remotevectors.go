@@ -36,7 +36,7 @@ func (r *remote) cover(ctx context.Context, picked []place) error {
 	if err != nil {
 		return err
 	}
-	found, err := readPieces(ctx, store, picked)
+	found, err := readChunks(ctx, store, picked)
 	if err != nil {
 		return err
 	}
@@ -62,8 +62,8 @@ func (r *remote) cover(ctx context.Context, picked []place) error {
 	return failed
 }
 
-// readPieces reads chunks, omitting those that differ from the catalog.
-func readPieces(ctx context.Context, store Store, picked []place) (map[Ref]Piece, error) {
+// readChunks reads chunks, omitting those that differ from the catalog.
+func readChunks(ctx context.Context, store Store, picked []place) (map[Ref]Piece, error) {
 	refs := make([]Ref, len(picked))
 	for i, at := range picked {
 		refs[i] = at.entry.ref()
@@ -165,8 +165,8 @@ func (c *catalog) cover(picked []place, found map[Ref]Piece, vectors map[Key][]f
 }
 
 // coverage returns how many chunks have remote vectors, and the number of chunks.
-func (c *catalog) coverage() (covered, pieces int) {
+func (c *catalog) coverage() (covered, chunks int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.covered, c.pieces
+	return c.covered, c.chunks
 }

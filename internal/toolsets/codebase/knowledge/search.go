@@ -121,12 +121,12 @@ func (x *Index) freshen(ctx context.Context) error {
 // freshTimeout returns how long a search waits for the index to be up to date. While the stored
 // index is still being loaded, only the first search waits: later ones have something to search in.
 func (x *Index) freshTimeout() time.Duration {
-	_, pieces := x.catalog.counts()
+	_, chunks := x.catalog.counts()
 	left, _ := x.queue.progress()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch {
-	case !x.started || pieces == 0:
+	case !x.started || chunks == 0:
 		return x.limits.first
 	case !x.status.loaded:
 		return 0
@@ -215,9 +215,9 @@ type vocabulary interface{ Knows(text string) bool }
 
 // chooseRemote returns the method that uses the remote model, or why it cannot be used.
 func (x *Index) chooseRemote(ctx context.Context, text string) (w method, note string, err error) {
-	covered, pieces := x.catalog.coverage()
+	covered, chunks := x.catalog.coverage()
 	index := x.catalog.remoteIndex.Load()
-	complete := index != nil && covered*100 >= pieces*remoteCoverage
+	complete := index != nil && covered*100 >= chunks*remoteCoverage
 	if !complete && !x.o.RemoteOnly {
 		return method{}, x.remoteNote(), nil
 	}

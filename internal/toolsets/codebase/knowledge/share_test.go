@@ -312,7 +312,7 @@ func TestMoved(t *testing.T) {
 			moved = true
 			p := s.Pieces[0].Piece
 			p.Text = "Other tractors are here"
-			s.Pieces = []Piece{newPiece(s.Path, 0, p)}
+			s.Pieces = []Piece{newChunk(s.Path, 0, p)}
 			b.store.setBefore(nil)
 			b.store.Replace(t.Context(), []Source{s})
 		}

@@ -46,7 +46,7 @@ func (x *Index) fetch(ctx context.Context, places []place) (map[Ref]Piece, error
 	if err != nil {
 		return nil, err
 	}
-	return readPieces(ctx, store, places)
+	return readChunks(ctx, store, places)
 }
 
 // recut cuts the files of chunks again.
@@ -95,7 +95,7 @@ func (x *Index) cutPart(ctx context.Context, path string) (made []Piece) {
 	_, _ = fmt.Sscanf(strings.TrimPrefix(path, memoryPrefix+memoryName(path)), "#%d", &part)
 	all = all[min(part*memoryPart, len(all)):]
 	for i, p := range all[:min(memoryPart, len(all))] {
-		made = append(made, newPiece(path, i, p))
+		made = append(made, newChunk(path, i, p))
 	}
 	return made
 }

@@ -262,26 +262,26 @@ func (b *bench) sound(x *Index) {
 	c := x.catalog
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	pieces, covered := 0, 0
+	chunks, covered := 0, 0
 	used := map[*entry]bool{}
 	for _, o := range c.origins {
 		for i, id := range o.ids {
 			e := c.table.get(id)
 			if e == nil || e.origin != o || int(e.number) != i || used[e] {
-				b.t.Fatalf("piece %d of %s is %+v", i, o.path, e)
+				b.t.Fatalf("chunk %d of %s is %+v", i, o.path, e)
 			}
 			used[e] = true
-			pieces++
+			chunks++
 			if e.covered {
 				covered++
 			}
 		}
 	}
-	if pieces != c.pieces || covered != c.covered || c.local().Len() != pieces {
-		b.t.Fatalf("%d pieces, %d covered; counted %d, %d; searched %d", pieces, covered, c.pieces, c.covered, c.local().Len())
+	if chunks != c.chunks || covered != c.covered || c.local().Len() != chunks {
+		b.t.Fatalf("%d chunks, %d covered; counted %d, %d; searched %d", chunks, covered, c.chunks, c.covered, c.local().Len())
 	}
-	if len(c.free)+len(c.resting)+pieces != int(c.size) {
-		b.t.Fatalf("%d numbers: %d free, %d resting, %d used", c.size, len(c.free), len(c.resting), pieces)
+	if len(c.free)+len(c.resting)+chunks != int(c.size) {
+		b.t.Fatalf("%d numbers: %d free, %d resting, %d used", c.size, len(c.free), len(c.resting), chunks)
 	}
 }
 

@@ -153,7 +153,7 @@ func (x *Index) logUnread(path string, err error) {
 func (x *Index) cut(path string, content []byte) (made []Piece) {
 	err := guarded("cut "+path, func() error {
 		for i, p := range chunk.Of(path, content) {
-			made = append(made, newPiece(path, i, p))
+			made = append(made, newChunk(path, i, p))
 		}
 		return nil
 	})

@@ -36,7 +36,7 @@ func (r *rig) reported(c engine.Caller) string {
 func (r *rig) expectReported(c engine.Caller, want string) {
 	r.t.Helper()
 	if got := r.reported(c); got != want {
-		r.t.Errorf("told is %q, want %q", got, want)
+		r.t.Errorf("reported %q, want %q", got, want)
 	}
 }
 
@@ -120,7 +120,7 @@ func TestTellAgain(t *testing.T) {
 		r.read("a")
 		err := r.Tell(t.Context(), third, func(context.Context, sessions.Change) error { return errors.New("no index") })
 		if err == nil {
-			t.Error("the failure is not told")
+			t.Error("the failure is not returned")
 		}
 		r.expectReported(third, "nothing")
 		r.pass(time.Second)
@@ -130,7 +130,7 @@ func TestTellAgain(t *testing.T) {
 		r.pass(10 * time.Second)
 		r.store.setFail(errors.New("no disk"))
 		if err := r.Tell(t.Context(), third, nil); err == nil {
-			t.Error("the failure of the store is not told")
+			t.Error("the failure of the store is not returned")
 		}
 	})
 }

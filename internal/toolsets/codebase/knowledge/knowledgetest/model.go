@@ -32,7 +32,7 @@ func model(t *testing.T, s Stores) {
 		for _, f := range m.followers {
 			m.catchUp(rt, f)
 		}
-		m.comparePieces(rt)
+		m.compareChunks(rt)
 	})
 }
 
@@ -62,7 +62,7 @@ func (m *project) step(rt *rapid.T) {
 	case "load":
 		m.compareLoad(rt, rapid.Int64Range(m.start, m.newest).Draw(rt, "since"))
 	case "pieces":
-		m.comparePieces(rt)
+		m.compareChunks(rt)
 	}
 }
 
@@ -131,7 +131,7 @@ func (m *project) catchUp(rt *rapid.T, f *follower) {
 	}
 }
 
-func (m *project) comparePieces(rt *rapid.T) {
+func (m *project) compareChunks(rt *rapid.T) {
 	var refs []knowledge.Ref
 	var want []knowledge.Piece
 	for range rapid.IntRange(0, 6).Draw(rt, "refs") {

@@ -147,7 +147,7 @@ func discoveriesFirst(t *testing.T, s Stores) {
 	equal(t, paths(list), "n b a c -d m")
 }
 
-func piecesInOrder(t *testing.T, s Stores) {
+func chunksInOrder(t *testing.T, s Stores) {
 	a, b := code("a", "1", "2", "3"), found("b", "4", "5")
 	replace(t, s.Here, a, b)
 	replace(t, s.Elsewhere, code("c", "6"))
@@ -176,7 +176,7 @@ func manyParts(t *testing.T, s Stores) {
 	expectSince(t, s.Here, 13, want[13*40:]...)
 }
 
-func manyPieces(t *testing.T, s Stores) {
+func manyChunks(t *testing.T, s Stores) {
 	large := code("b", many(2500, "x")...)
 	g := replace(t, s.Here, code("a", "1"), large, code("c", "2"))
 	expect(t, s.Here, of(g, code("a", "1")), of(g, large), of(g, code("c", "2")))
@@ -271,12 +271,12 @@ func cancelled(t *testing.T, s Stores) {
 	cancel()
 	_, replaceErr := s.Here.Replace(ctx, []knowledge.Source{code("a", "2")})
 	_, loadErr := s.Here.Load(ctx, 0, func(knowledge.Source) error { return nil })
-	_, piecesErr := s.Here.Pieces(ctx, []knowledge.Ref{{Path: "a"}})
+	_, chunksErr := s.Here.Pieces(ctx, []knowledge.Ref{{Path: "a"}})
 	_, vectorsErr := s.Here.Vectors(ctx, "m", []knowledge.Key{keyOf("1")})
 	_, sweepErr := s.Here.Sweep(ctx, []string{"m"}, 0)
 	_, leaseErr := s.Here.Lease(ctx, "x", noon.Add(time.Minute), noon)
 	putErr := s.Here.PutVectors(ctx, "m", map[knowledge.Key][]float32{keyOf("1"): {1}})
-	for i, err := range []error{replaceErr, loadErr, piecesErr, vectorsErr, sweepErr, leaseErr, putErr} {
+	for i, err := range []error{replaceErr, loadErr, chunksErr, vectorsErr, sweepErr, leaseErr, putErr} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("call %d: error %v, want context.Canceled", i, err)
 		}

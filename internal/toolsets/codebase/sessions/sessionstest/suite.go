@@ -28,22 +28,22 @@ type Stores struct {
 // test it is given.
 func Suite(t *testing.T, open func(t *testing.T) Stores) {
 	for name, check := range map[string]func(*testing.T, Stores){
-		"nothing was done":                  nothing,
-		"a session stays as it is":          stays,
-		"every text stays as it is":         textsStay,
-		"items add up":                      addUp,
-		"the newest items stay":             newestItems,
-		"a client that was idle":            idle,
-		"a clock that is put back":          putBack,
-		"end":                               end,
-		"clients are told apart":            apart,
-		"recent":                            recent,
-		"the newest sessions stay":          newestSessions,
-		"an id that is taken":               taken,
-		"note at once loses nothing":        atOnce,
-		"end and note at once lose nothing": endMeanwhile,
-		"a cancelled call changes nothing":  cancelled,
-		"two workspaces":                    workspaces,
+		"nothing was done":                       nothing,
+		"a session is stored unchanged":          stays,
+		"texts are stored unchanged":             textsStay,
+		"items add up":                           addUp,
+		"the newest items stay":                  newestItems,
+		"a client that was idle":                 idle,
+		"a clock that is set back":               putBack,
+		"end":                                    end,
+		"clients are distinguished":              apart,
+		"recent":                                 recent,
+		"the newest sessions stay":               newestSessions,
+		"an id that is taken":                    taken,
+		"concurrent notes lose nothing":          atOnce,
+		"concurrent ends and notes lose nothing": endMeanwhile,
+		"a cancelled call changes nothing":       cancelled,
+		"two workspaces":                         workspaces,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)) })
 	}
