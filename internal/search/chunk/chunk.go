@@ -69,7 +69,7 @@ func Of(name string, content []byte) []Piece {
 	case asHead:
 		found = f.head()
 	case asProse:
-		found = readDocument(f).pieces()
+		found = readDocument(f).chunks()
 	default:
 		found = append(f.code(), f.marked()...)
 	}

@@ -156,7 +156,7 @@ func TestMaxPieces(t *testing.T) {
 		t.Fatalf("%d pieces", len(found))
 	}
 	if last := found[len(found)-1]; last.Type != chunk.Decision {
-		t.Errorf("the last piece is %+v", last)
+		t.Errorf("the last chunk is %+v", last)
 	}
 }
 
@@ -212,6 +212,6 @@ func TestTextIsCleaned(t *testing.T) {
 		}
 	}
 	if found[0].Name != "Title" || found[0].Line != 1 || !strings.Contains(found[0].Text, "caf\uFFFD") {
-		t.Errorf("the first piece is %+v", found[0])
+		t.Errorf("the first chunk is %+v", found[0])
 	}
 }

@@ -21,7 +21,7 @@ func (f *file) code() []Piece {
 	} else {
 		c.cover(1, f.lines(), "", symbols, 0)
 	}
-	return f.codePieces(c.gather())
+	return f.codeChunks(c.gather())
 }
 
 // declarations leaves out values of a few lines, which are more informative together, and symbols
@@ -38,7 +38,7 @@ func declarations(symbols []outline.Symbol, lines int) []outline.Symbol {
 	return kept
 }
 
-func (f *file) codePieces(stretches []stretch) []Piece {
+func (f *file) codeChunks(stretches []stretch) []Piece {
 	found := make([]Piece, 0, len(stretches))
 	for _, s := range stretches {
 		text := strings.TrimRight(f.span(s.from, s.to), " \t\n")

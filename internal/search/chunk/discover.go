@@ -128,8 +128,9 @@ func (d *document) typeAround(s *section) string {
 	return typeNamed(d.kind)
 }
 
-// headingType is like the function headingType, with two exceptions: in a general document a
-// section about issues explains where to report them, and one about decisions describes them.
+// headingType is like the function headingType, with an exception for guides such as a README:
+// their section on issues explains where to report them, and their section on decisions describes
+// the records.
 func (d *document) headingType(title string) string {
 	kind := headingType(title)
 	if kind == "" || !isGuide(strings.ToLower(path.Base(d.name))) {

@@ -159,7 +159,7 @@ func TestLongLine(t *testing.T) {
 		checkAll(t, chunk.Of(name, content), content)
 		found := chunk.Memory(name, content)
 		if len(found) == 0 {
-			t.Errorf("%s has no pieces", name)
+			t.Errorf("%s has no chunks", name)
 		}
 		checkAll(t, found, content)
 	}

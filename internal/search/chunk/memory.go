@@ -39,7 +39,7 @@ func Memory(name string, content []byte) []Piece {
 func (f *file) practices() []Piece {
 	d := readDocument(f)
 	d.purpose = practices
-	found := d.pieces()
+	found := d.chunks()
 	for i := range found {
 		p := &found[i]
 		if p.Source != Discovery {

@@ -8,8 +8,8 @@ const (
 	longProse    = 1600 // bytes: a longer section is cut between its paragraphs
 )
 
-// pieces cuts a document: discoveries first, then the rest.
-func (d *document) pieces() []Piece {
+// chunks cuts a document: discoveries first, then the rest.
+func (d *document) chunks() []Piece {
 	found := d.discoveries()
 	for i := range found {
 		p := &found[i]
