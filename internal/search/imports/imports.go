@@ -180,5 +180,6 @@ func syntaxError(err *lexical.Error) error {
 	return &SyntaxError{Line: err.Line, Why: err.Why}
 }
 
-// isText reports whether a token is a string literal that needs no unescaping.
+// isText reports whether a token is a string literal whose text can be used as it is: without
+// interpolation and without escapes that matter.
 func isText(t lexical.Token) bool { return t.Kind == lexical.Text && t.Quote != 0 }
