@@ -128,7 +128,7 @@ func (t *Tools) currentPage(ctx context.Context) (string, error) {
 	p := &page{}
 	p.line("# This session\n")
 	if !ok {
-		p.line("No files were read, nothing was searched, and no tasks were touched yet.")
+		p.line("Nothing was read, searched or touched yet.")
 		return p.String(), nil
 	}
 	p.session(&session)
