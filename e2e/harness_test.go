@@ -235,7 +235,7 @@ func (b *syncBuffer) String() string {
 }
 
 // brokenLibrary is what the log says of a library that an example breaks.
-var brokenLibrary = regexp.MustCompile(`(?m)^\S+ WRN (an entry of registry\.yaml is left out|the registry cannot be read|call tool=books/\S+ caller=\S+ outcome=unavailable) .*\n`)
+var brokenLibrary = regexp.MustCompile(`(?m)^\S+ WRN (ignoring an invalid entry of registry\.yaml|cannot read the book registry|call tool=books/\S+ caller=\S+ outcome=unavailable) .*\n`)
 
 // complaints gives what a program says on stderr that it should not have to say.
 func complaints(stderr string) string { return brokenLibrary.ReplaceAllString(stderr, "") }

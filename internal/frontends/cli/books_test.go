@@ -45,7 +45,7 @@ func TestBooksCannotSteerTheTerminal(t *testing.T) {
 	if out, _ := p.runs(cli.ExitOK, "books"); strings.Contains(out, "\x1b") || !strings.Contains(out, `Ring\x1b[31m`) {
 		t.Errorf("the list says %q", out)
 	}
-	if out, _ := p.runs(cli.ExitFailed, "books", "validate", "c01"); strings.Contains(out, "\x1b") || !strings.Contains(out, `\x1b[31m.md: there is no file`) {
+	if out, _ := p.runs(cli.ExitFailed, "books", "validate", "c01"); strings.Contains(out, "\x1b") || !strings.Contains(out, `\x1b[31m.md: no such file`) {
 		t.Errorf("validate says %q", out)
 	}
 	if _, errOut := p.runs(cli.ExitFailed, "books", "log", "\x1b[31m"); strings.Contains(errOut, "\x1b") {

@@ -7,19 +7,19 @@ import (
 	"remit/internal/search/markdown"
 )
 
-// A blockKind is what a block of a document is.
+// A blockKind is the kind of a block in a document.
 type blockKind int
 
 const (
 	heading blockKind = iota
 	paragraph
-	item    // of a list, with what is beneath it
+	item    // of a list, with its nested content
 	listing // code
 	table
-	remark // a comment or a line across the page
+	remark // a comment or a horizontal rule
 )
 
-// A block is a part of a document that is not told apart further.
+// A block is a part of a document that is not divided further.
 type block struct {
 	kind     blockKind
 	from, to int
@@ -28,7 +28,7 @@ type block struct {
 	taken    bool   // it is a discovery
 }
 
-// blocks gives the blocks of a document from a line on.
+// blocks returns the blocks of a document from a line on.
 func (f *file) blocks(from int) []block {
 	if f.language != "restructuredtext" && f.language != "asciidoc" {
 		return f.markdownBlocks()
@@ -40,7 +40,8 @@ func (f *file) blocks(from int) []block {
 	return r.found
 }
 
-// markdownBlocks gives the blocks of a Markdown document. Of paragraphs it cuts off lines that look like items of a list.
+// markdownBlocks returns the blocks of a Markdown document. It separates lines that look like list
+// items from paragraphs.
 func (f *file) markdownBlocks() []block {
 	kinds := map[markdown.BlockKind]blockKind{
 		markdown.Title: heading, markdown.Item: item, markdown.Code: listing, markdown.Table: table, markdown.Remark: remark,
@@ -72,23 +73,23 @@ func (f *file) markdownBlocks() []block {
 	return found
 }
 
-// isTitle tells whether a heading of Markdown is a title, and gives it. One that is empty or as long as a paragraph is none, nor is what
-// happens to be underlined in a plain text.
+// isTitle reports whether a Markdown heading is a title, and sets it. An empty one, one as long as
+// a paragraph, and underlined lines in plain text are not titles.
 func (f *file) isTitle(b *block, text string) bool {
 	text = strings.TrimSpace(text)
 	if f.language == "text" && b.to > b.from && (b.to > b.from+1 || len(strings.TrimSpace(f.line(b.to))) < utf8.RuneCountInString(text)) {
 		return false
 	}
 	b.title = plainTitle(strings.Join(strings.Fields(text), " "))
-	return b.title != "" && (len(text) <= longestName || b.to == b.from)
+	return b.title != "" && (len(text) <= maxName || b.to == b.from)
 }
 
-// A blockReader cuts a document of reStructuredText or AsciiDoc into blocks.
+// A blockReader divides a reStructuredText or AsciiDoc document into blocks.
 type blockReader struct {
 	*file
 	at     int
 	found  []block
-	levels string // the characters that underline headings, in order of their first use
+	levels string // the characters that underline headings, in order of first use
 }
 
 func (r *blockReader) step() {
@@ -116,13 +117,14 @@ func (r *blockReader) step() {
 	}
 }
 
-// add adds a block that ends with a line, and goes on after it.
+// add adds a block up to a line, and continues after it.
 func (r *blockReader) add(kind blockKind, to int) {
 	r.found = append(r.found, block{kind: kind, from: r.at, to: to})
 	r.at = to + 1
 }
 
-// while gives the last line up to a blank one for which all lines after the first are as wanted.
+// while returns the last line before a blank one up to which all lines after the first satisfy
+// want.
 func (r *blockReader) while(want func(text string) bool) int {
 	n := r.at
 	for n < r.lines() {
@@ -135,26 +137,26 @@ func (r *blockReader) while(want func(text string) bool) int {
 	return n
 }
 
-// interrupts tells whether a line ends a paragraph.
+// interrupts reports whether a line ends a paragraph.
 func (r *blockReader) interrupts(text string) bool {
 	return fenceOf(text) != "" || r.headingLevel(text) > 0 || bulletOf(text) > 0 && !startsNumber(text) || text[0] == '|'
 }
 
 func startsNumber(text string) bool { return isDigit(text[0]) && !strings.HasPrefix(text, "1") }
 
-// fenceOf gives what a line begins that fences code; empty if it does not.
+// fenceOf returns the code fence with which a line begins, or "".
 func fenceOf(text string) string {
 	if !strings.HasPrefix(text, "```") && !strings.HasPrefix(text, "~~~") {
 		return ""
 	}
 	rest := strings.TrimLeft(text, text[:1])
 	if text[0] == '`' && strings.Contains(rest, "`") {
-		return "" // code within a line
+		return "" // inline code
 	}
 	return text[:len(text)-len(rest)]
 }
 
-// fenceEnd gives the last line of code whose fence is on a line.
+// fenceEnd returns the last line of the fenced code that begins on a line.
 func (r *blockReader) fenceEnd(line int) int {
 	fence := fenceOf(strings.TrimSpace(r.line(line)))
 	for n := line + 1; n <= r.lines(); n++ {
@@ -165,7 +167,7 @@ func (r *blockReader) fenceEnd(line int) int {
 	return r.lines()
 }
 
-// delimited gives the line that is the same as this one, or this one if none is.
+// delimited returns the next line identical to this one, or this one if there is none.
 func (r *blockReader) delimited(text string) int {
 	for n := r.at + 1; n <= min(r.lines(), r.at+500); n++ {
 		if strings.TrimSpace(r.line(n)) == text {
@@ -175,7 +177,7 @@ func (r *blockReader) delimited(text string) int {
 	return r.at
 }
 
-// headingLevel gives the level of a heading with marks before it, which AsciiDoc has; zero if it is none.
+// headingLevel returns the level of a heading with leading marks, as in AsciiDoc, or 0.
 func (r *blockReader) headingLevel(text string) int {
 	rest := strings.TrimLeft(text, "=")
 	level := len(text) - len(rest)
@@ -195,9 +197,9 @@ func (r *blockReader) marked(text, line string) bool {
 	return true
 }
 
-// underlined takes a heading with a line under it.
+// underlined reads an underlined heading.
 func (r *blockReader) underlined(text string) bool {
-	if r.at >= r.lines() || isRuleOf(text, "-*_=~^\"'`#+.") || bulletOf(text) > 0 || text[0] == '|' || text[0] == '>' || len(text) > longestName {
+	if r.at >= r.lines() || isRuleOf(text, "-*_=~^\"'`#+.") || bulletOf(text) > 0 || text[0] == '|' || text[0] == '>' || len(text) > maxName {
 		return false
 	}
 	under := strings.TrimSpace(r.line(r.at + 1))
@@ -223,12 +225,12 @@ func (r *blockReader) underlineLevel(mark byte) int {
 	return 1 + strings.IndexByte(r.levels, mark)
 }
 
-// isRuleOf tells whether a text is one of these characters alone, again and again.
+// isRuleOf reports whether a text consists of one of these characters only.
 func isRuleOf(text, marks string) bool {
 	return text != "" && strings.IndexByte(marks, text[0]) >= 0 && strings.Trim(text, text[:1]) == ""
 }
 
-// bulletOf gives the length of the mark before an item of a list, with the blank after it; zero if there is none.
+// bulletOf returns the length of a list marker including the blank after it, or 0.
 func bulletOf(text string) int {
 	if len(text) >= 2 && (text[0] == '-' || text[0] == '*' || text[0] == '+') && (text[1] == ' ' || text[1] == '\t') {
 		return 2
@@ -246,7 +248,8 @@ func bulletOf(text string) int {
 	return 0
 }
 
-// itemEnd gives the last line of an item that begins here: what is indented more is part of it, also after a blank line.
+// itemEnd returns the last line of the list item that begins here: lines indented more belong to
+// it, also after a blank line.
 func (r *blockReader) itemEnd(own int) int {
 	last := r.at
 	for n := r.at + 1; n <= r.lines(); n++ {
@@ -266,8 +269,8 @@ func (r *blockReader) itemEnd(own int) int {
 	return last
 }
 
-// plainTitle takes marks of emphasis, links and anchors off a heading. It is as long as a name at most, since each part of a
-// section repeats it.
+// plainTitle removes emphasis, links and anchors from a heading. It limits the length to that of a
+// name, since each part of a section repeats it.
 func plainTitle(title string) string {
 	title = strings.NewReplacer("**", "", "__", "", "`", "").Replace(title)
 	if i := strings.Index(title, "]("); i >= 0 && strings.HasPrefix(title, "[") {

@@ -6,13 +6,13 @@ import (
 	"remit/internal/search/outline"
 )
 
-// A stretch are lines that belong together.
+// A stretch is a range of lines that belong together.
 type stretch struct {
 	from, to int
-	name     string // of what is declared there; empty between declarations
+	name     string // of the declaration; empty between declarations
 }
 
-// code cuts a file at what it declares, or at its blank lines if nobody knows its language.
+// code cuts a file at its declarations, or at its blank lines if the language is unknown.
 func (f *file) code() []Piece {
 	symbols := declarations(outline.Outline(f.language, []byte(f.text)), f.lines())
 	c := cutter{file: f}
@@ -21,10 +21,11 @@ func (f *file) code() []Piece {
 	} else {
 		c.cover(1, f.lines(), "", symbols, 0)
 	}
-	return f.codePieces(c.gather())
+	return f.codeChunks(c.gather())
 }
 
-// declarations leaves out values of a few lines, which say more together, and whatever is out of order.
+// declarations leaves out values of a few lines, which are more informative together, and symbols
+// that are out of order.
 func declarations(symbols []outline.Symbol, lines int) []outline.Symbol {
 	kept := symbols[:0]
 	for _, s := range symbols {
@@ -37,7 +38,7 @@ func declarations(symbols []outline.Symbol, lines int) []outline.Symbol {
 	return kept
 }
 
-func (f *file) codePieces(stretches []stretch) []Piece {
+func (f *file) codeChunks(stretches []stretch) []Piece {
 	found := make([]Piece, 0, len(stretches))
 	for _, s := range stretches {
 		text := strings.TrimRight(f.span(s.from, s.to), " \t\n")
@@ -52,17 +53,18 @@ func (f *file) codePieces(stretches []stretch) []Piece {
 	return found
 }
 
-// A cutter lays stretches over a file.
+// A cutter divides a file into stretches.
 type cutter struct {
 	*file
 	laid []stretch
 }
 
-// deepest is how far declarations within others are told apart.
-const deepest = 6
+// maxDepth limits the nesting of declarations that are distinguished.
+const maxDepth = 6
 
-// cover lays stretches from one line to another: one for each declaration, or several if it is long and declares others
-// itself, and some for what is between them, which have the name of what is around.
+// cover divides a range of lines into stretches: one for each declaration, or several if it is long
+// and contains others, and some for the lines between them, which get the name of the surrounding
+// declaration.
 func (c *cutter) cover(from, to int, around string, symbols []outline.Symbol, depth int) {
 	at := from
 	for i := 0; i < len(symbols); {
@@ -77,7 +79,7 @@ func (c *cutter) cover(from, to int, around string, symbols []outline.Symbol, de
 		}
 		start := c.begin(max(s.Line, at), at)
 		c.between(at, start-1, around)
-		if inner == i || depth == deepest || c.isShort(start, end) {
+		if inner == i || depth == maxDepth || c.isShort(start, end) {
 			c.lay(start, end, s.Name)
 		} else {
 			c.cover(start, end, s.Name, symbols[inner:i], depth+1)
@@ -87,12 +89,12 @@ func (c *cutter) cover(from, to int, around string, symbols []outline.Symbol, de
 	c.between(at, to, around)
 }
 
-// isShort tells whether lines fit into one window.
+// isShort reports whether a range of lines fits into one window.
 func (c *cutter) isShort(from, to int) bool {
-	return to-from < longestWindow && c.size(from, to) <= MaxText
+	return to-from < maxWindow && c.size(from, to) <= MaxText
 }
 
-// between lays what stands between declarations, but for imports and licences.
+// between adds the lines between declarations, except imports and licences.
 func (c *cutter) between(from, to int, around string) {
 	if around != "" {
 		c.paragraphs(from, to, around)
@@ -110,7 +112,7 @@ func (c *cutter) between(from, to int, around string) {
 	}
 }
 
-// lay lays a stretch, in windows if it is long.
+// lay adds a stretch, in windows if it is long.
 func (c *cutter) lay(from, to int, name string) {
 	from, to = c.trim(from, to)
 	if from > to {
@@ -123,8 +125,8 @@ func (c *cutter) lay(from, to int, name string) {
 	c.windows(from, to, name)
 }
 
-// begin gives the line where a declaration begins whose name is on a line: the comment before it, its decorators and what
-// of its head is on lines of its own belong to it. It is not before floor.
+// begin returns the first line of a declaration whose name is on the given line: its comment,
+// decorators and preceding header lines belong to it. The result is not before floor.
 func (c *cutter) begin(line, floor int) int {
 	for line > floor {
 		text := strings.TrimSpace(c.line(line - 1))
@@ -141,7 +143,8 @@ func (c *cutter) begin(line, floor int) int {
 	return line
 }
 
-// belongsToNext tells whether a line is part of the declaration on the next one: a comment, or one that ends nothing.
+// belongsToNext reports whether a line is part of the declaration on the next one: a comment, or a
+// line that ends nothing.
 func belongsToNext(text string) bool {
 	switch {
 	case strings.HasPrefix(text, "//"), strings.HasPrefix(text, "#"), strings.HasPrefix(text, "--"), strings.HasPrefix(text, "@"),
@@ -151,8 +154,8 @@ func belongsToNext(text string) bool {
 	return strings.IndexByte(";{}(),:", text[len(text)-1]) < 0 && len(text) < 120
 }
 
-// passed gives the first line after an import, a package clause or a licence that begins on a line; the line itself if
-// none does.
+// passed returns the first line after an import, a package clause or a licence that begins on the
+// given line; the line itself if none does.
 func (c *cutter) passed(line, to int) int {
 	text := strings.TrimSpace(c.line(line))
 	switch {
@@ -166,7 +169,7 @@ func (c *cutter) passed(line, to int) int {
 	return line
 }
 
-// isLicence tells whether a comment at the top of a file is about who may use it.
+// isLicence reports whether a comment at the top of a file is a licence.
 func (c *cutter) isLicence(line int, text string) bool {
 	if line > 3 || strings.IndexByte("/#*-;<(", text[0]) < 0 {
 		return false
@@ -176,7 +179,7 @@ func (c *cutter) isLicence(line int, text string) bool {
 	return strings.Contains(lower, "copyright") || strings.Contains(lower, "license") || strings.Contains(lower, "licence")
 }
 
-// commentEnd gives the line after a comment that begins on a line.
+// commentEnd returns the line after a comment that begins on the given line.
 func (c *cutter) commentEnd(line, to int) int {
 	text := strings.TrimSpace(c.line(line))
 	closing := ""
@@ -200,7 +203,7 @@ func (c *cutter) commentEnd(line, to int) int {
 	return to + 1
 }
 
-// isImport tells whether a line only says what a file needs or where it belongs.
+// isImport reports whether a line only imports something or names the package.
 func isImport(text string) bool {
 	word, rest, spaced := strings.Cut(text, " ")
 	switch word {
@@ -216,7 +219,7 @@ func isImport(text string) bool {
 	return strings.HasPrefix(text, "#!") || strings.HasPrefix(text, "import{") || strings.HasPrefix(text, "namespace ") && strings.HasSuffix(text, ";")
 }
 
-// importEnd gives the line after an import, which may go on over lines in brackets.
+// importEnd returns the line after an import, which may continue over lines in brackets.
 func (c *cutter) importEnd(line, to int, text string) int {
 	open := strings.LastIndexAny(text, "({")
 	if open < 0 || strings.ContainsAny(text[open:], ")}") {

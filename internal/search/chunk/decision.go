@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// decision takes from the record of a decision what was decided, with its title; the rest of the record is prose.
+// decision extracts from the record of a decision what was decided, with its title; the rest of the
+// record is prose.
 func (d *document) decision() []Piece {
 	title := d.decisionTitle()
 	blocks := d.decided()
@@ -33,7 +34,7 @@ func (d *document) decision() []Piece {
 	return []Piece{{Type: Decision, Name: title, Text: text, Date: d.dateOfDecision(status), Line: blocks[0].from, End: last.to}}
 }
 
-// decisionTitle is the title of the record without its number, or what the file is called.
+// decisionTitle returns the title of the record without its number, or the name of the file.
 func (d *document) decisionTitle() string {
 	title := cmp.Or(d.heading(), strings.NewReplacer("-", " ", "_", " ").Replace(stem(path.Base(d.name))))
 	rest := strings.TrimPrefix(strings.TrimPrefix(title, "ADR"), "adr")
@@ -43,8 +44,8 @@ func (d *document) decisionTitle() string {
 	return title
 }
 
-// decided finds the blocks that say what was decided: those under such a heading, those after such a word in bold, or
-// what stands under the title.
+// decided returns the blocks that state the decision: those under such a heading, those after such
+// a word in bold, or those under the title.
 func (d *document) decided() []*block {
 	for _, is := range []func(title string) bool{isDecisionHeading, isOutcome} {
 		for i := range d.sections {
@@ -81,7 +82,7 @@ func isOutcome(title string) bool {
 	return slices.Contains(outcomes, strings.ToLower(title))
 }
 
-// sectionBlocks gives the blocks of a section, or if it has none those of the sections within it.
+// sectionBlocks returns the blocks of a section or, if it has none, those of its subsections.
 func (d *document) sectionBlocks(i int) []*block {
 	if own := telling(d.sections[i].blocks); len(own) > 0 {
 		return own
@@ -93,7 +94,7 @@ func (d *document) sectionBlocks(i int) []*block {
 	return all
 }
 
-// telling gives the blocks that are no remarks.
+// telling returns the blocks that are not remarks.
 func telling(blocks []block) []*block {
 	var found []*block
 	for i := range blocks {
@@ -104,7 +105,8 @@ func telling(blocks []block) []*block {
 	return found
 }
 
-// decidedInBold gives the blocks from one that begins with such a word in bold, up to the next that begins with another.
+// decidedInBold returns the blocks from one that begins with such a word in bold up to the next
+// that begins with another.
 func (d *document) decidedInBold(s *section) []*block {
 	var found []*block
 	for i := range s.blocks {
@@ -121,7 +123,7 @@ func (d *document) decidedInBold(s *section) []*block {
 	return found
 }
 
-// isNote tells whether a block is about the record: a status, a date, who was there.
+// isNote reports whether a block is about the record itself: a status, a date, the participants.
 func (d *document) isNote(b block) bool {
 	key, _ := fieldOf(d.line(b.from))
 	return slices.Contains([]string{
@@ -129,7 +131,7 @@ func (d *document) isNote(b block) bool {
 	}, key)
 }
 
-// fieldOf reads a line like "Date: 2024-01-05", "* Status: accepted" or "**Date**: ...".
+// fieldOf parses a line like "Date: 2024-01-05", "* Status: accepted" or "**Date**: ...".
 func fieldOf(line string) (key, value string) {
 	text := strings.TrimSpace(line)
 	text = text[bulletOf(text):]
@@ -140,7 +142,7 @@ func fieldOf(line string) (key, value string) {
 	return strings.ToLower(strings.Trim(key, "*_ |")), strings.Trim(value, "*_ |")
 }
 
-// statusOf is what the record says about its standing.
+// statusOf returns the status of the record.
 func (d *document) statusOf() string {
 	if d.status != "" {
 		return d.status
@@ -166,16 +168,17 @@ func (d *document) statusOf() string {
 
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
-	return line[:boundary(line, longestName)]
+	return line[:boundary(line, maxName)]
 }
 
-// isOpen tells whether a status says that a decision does not stand.
+// isOpen reports whether a status means that the decision is not in force.
 func isOpen(status string) bool {
 	words := wordsOf(status)
 	return hasAny(words, "superseded", "deprecated", "rejected", "proposed", "draft", "pending", "replaced", "obsolete", "withdrawn")
 }
 
-// dateOfDecision is the date in the front matter, on a line of its own, in a section, or beside the status.
+// dateOfDecision returns the date in the front matter, on a line of its own, in a section, or next
+// to the status.
 func (d *document) dateOfDecision(status string) time.Time {
 	if !d.date.IsZero() {
 		return d.date

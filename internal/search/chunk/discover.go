@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// shortParagraph is the length of the longest paragraph that may be one rule, in bytes.
+// shortParagraph is the maximum length in bytes of a paragraph that may be one rule.
 const shortParagraph = 700
 
-// discoveries finds what a document records, and marks it as taken.
+// discoveries finds the discoveries in a document, and marks their blocks as taken.
 func (d *document) discoveries() []Piece {
-	if d.habit == decisions {
+	if d.purpose == decisions {
 		return d.decision()
 	}
 	var found []Piece
@@ -30,19 +30,19 @@ func (d *document) discoveries() []Piece {
 	return found
 }
 
-// wholeSection takes a section as one discovery: one with a heading of its own beneath a heading that tells a type, or
-// one of good practices that has no list.
+// wholeSection returns a section as one discovery: one with its own heading under a heading that
+// indicates a type, or a section of good practices without a list.
 func (d *document) wholeSection(s *section) (Piece, bool) {
 	if len(s.blocks) == 0 || len(s.path) == 0 || d.size(s.from, s.to) > MaxText {
 		return Piece{}, false
 	}
 	kind := ""
 	switch own := d.headingType(s.title()); {
-	case d.habit == practices:
+	case d.purpose == practices:
 		if !slices.ContainsFunc(s.blocks, func(b block) bool { return b.kind == item }) && (s.level > 1 || len(d.sections) == 1) {
 			kind = practiceType(d.span(s.from, s.to))
 		}
-	case own == "" && d.habit != instructions && d.habit != contributing:
+	case own == "" && d.purpose != instructions && d.purpose != contributing:
 		kind = d.typeAround(s)
 	}
 	if kind == "" {
@@ -57,7 +57,7 @@ func (d *document) wholeSection(s *section) (Piece, bool) {
 	return Piece{Type: kind, Name: s.name(), Text: cutText(text), Date: dateIn(s.title()), Line: s.from, End: s.to}, true
 }
 
-// discovery takes an item or a paragraph, if it is one.
+// discovery returns an item or a paragraph as a discovery, if it is one.
 func (d *document) discovery(s *section, i int) (Piece, bool) {
 	b := &s.blocks[i]
 	if b.taken || b.kind != item && b.kind != paragraph {
@@ -78,18 +78,18 @@ func (d *document) discovery(s *section, i int) (Piece, bool) {
 	return Piece{Type: kind, Name: s.name(), Text: cutText(text), Line: b.from, End: b.to}, true
 }
 
-// typeOf tells which type of discovery a block is that does not say so itself; empty if it is none.
+// typeOf returns the type of discovery of a block that does not name it itself, or "".
 func (d *document) typeOf(s *section, b block, text string) string {
 	if b.kind == paragraph && len(text) > shortParagraph {
 		return ""
 	}
-	if d.habit == practices {
+	if d.purpose == practices {
 		return practiceType(text)
 	}
 	if kind := d.typeAround(s); kind != "" {
 		return kind
 	}
-	switch d.habit {
+	switch d.purpose {
 	case instructions:
 		return d.instruction(s, b, text)
 	case contributing:
@@ -100,8 +100,8 @@ func (d *document) typeOf(s *section, b block, text string) string {
 	return ""
 }
 
-// instruction tells whether a block of a file of rules is one. Introductions, descriptions and lists of commands are only
-// if they say what has to be.
+// instruction returns the type of a block in a file of rules. Introductions, descriptions and lists
+// of commands count only if they demand something.
 func (d *document) instruction(s *section, b block, text string) string {
 	introduces := b.kind == paragraph && (s.level <= 1 && d.language == "markdown" && len(s.path) > 0 || wordBytes(text) < 40)
 	if (introduces || describes(s.title())) && !commands(wordsOf(text)) {
@@ -110,7 +110,7 @@ func (d *document) instruction(s *section, b block, text string) string {
 	return Rule
 }
 
-// practiceType tells rules from the other practices.
+// practiceType distinguishes rules from other practices.
 func practiceType(text string) string {
 	if commands(wordsOf(text)) {
 		return Rule
@@ -118,7 +118,7 @@ func practiceType(text string) string {
 	return Pattern
 }
 
-// typeAround is the type that the nearest heading tells, or the document itself.
+// typeAround returns the type indicated by the nearest heading, or by the document itself.
 func (d *document) typeAround(s *section) string {
 	for i := len(s.path) - 1; i >= 0; i-- {
 		if kind := d.headingType(s.path[i]); kind != "" {
@@ -128,8 +128,9 @@ func (d *document) typeAround(s *section) string {
 	return typeNamed(d.kind)
 }
 
-// headingType is as its namesake, but that a page for everybody has a chapter on where to report issues, and one among
-// decisions is about them.
+// headingType is like the function headingType, with an exception for guides such as a README:
+// their section on issues explains where to report them, and their section on decisions describes
+// the records.
 func (d *document) headingType(title string) string {
 	kind := headingType(title)
 	if kind == "" || !isGuide(strings.ToLower(path.Base(d.name))) {
@@ -142,7 +143,7 @@ func (d *document) headingType(title string) string {
 	return kind
 }
 
-// describes tells whether a heading is of a description, and not of rules.
+// describes reports whether a heading introduces a description rather than rules.
 func describes(title string) bool {
 	words := wordsOf(title)
 	return hasAny(words, "overview", "architecture", "structure", "layout", "about", "introduction", "links", "resources", "license", "contents",
@@ -150,8 +151,8 @@ func describes(title string) bool {
 		"installation", "quickstart", "started")
 }
 
-// markedType gives the type that a block names at its beginning ("Decision: ...", "**Rule:** ..."), and the rest of it;
-// empty if it names none.
+// markedType returns the type that a block names at its beginning ("Decision: ...", "**Rule:**
+// ..."), and the rest of the block; "" if it names none.
 func markedType(text string) (kind, rest string) {
 	plain := strings.TrimLeft(text, "*_> `")
 	i := strings.IndexAny(plain[:min(len(plain), 40)], ":.")
@@ -173,12 +174,13 @@ func markedType(text string) (kind, rest string) {
 	return kind, rest
 }
 
-// isLink tells whether a text is a link and nothing else.
+// isLink reports whether a text is nothing but a link.
 func isLink(text string) bool {
 	return strings.HasPrefix(text, "[") && strings.HasSuffix(text, ")") && strings.Count(text, "](") == 1 || strings.HasPrefix(text, "http") && !strings.Contains(text, " ")
 }
 
-// plain gives the text of a block without the marks of lists and quotations, its paragraphs on a line each.
+// plain returns the text of a block without the marks of lists and quotations, each paragraph on
+// one line.
 func (d *document) plain(b block) string {
 	var out strings.Builder
 	fence := ""

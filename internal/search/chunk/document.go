@@ -14,13 +14,13 @@ import (
 type document struct {
 	*file
 	front
-	habit    habit
+	purpose  purpose
 	sections []section
 }
 
-// A section is a heading with what is under it up to the next heading.
+// A section is a heading with the text up to the next heading.
 type section struct {
-	path     []string // of headings, its own last
+	path     []string // headings, its own last
 	level    int
 	from, to int
 	blocks   []block // without its heading
@@ -35,9 +35,9 @@ func (s *section) title() string {
 
 func (s *section) name() string { return strings.Join(s.path, " > ") }
 
-// readDocument reads the sections of a file.
+// readDocument parses the sections of a file.
 func readDocument(f *file) *document {
-	d := &document{file: f, front: readFront(f), habit: habitOf(f.name)}
+	d := &document{file: f, front: readFront(f), purpose: purposeOf(f.name)}
 	var path []string
 	var levels []int
 	if d.title != "" {
@@ -58,8 +58,8 @@ func readDocument(f *file) *document {
 		s = section{path: slices.Clone(path), level: b.level, from: b.from, to: b.to}
 	}
 	d.close(s)
-	if d.habit == prose && d.isDecision() {
-		d.habit = decisions
+	if d.purpose == prose && d.isDecision() {
+		d.purpose = decisions
 	}
 	return d
 }
@@ -70,19 +70,20 @@ func (d *document) close(s section) {
 	}
 }
 
-// A habit is what people use a document for.
-type habit int
+// A purpose is what people use a document for.
+type purpose int
 
 const (
-	prose        habit = iota
-	decisions          // a record of one decision
-	instructions       // rules for those who work on the project
-	contributing       // such rules among other things
-	practices          // one good practice after the other
+	prose        purpose = iota
+	decisions            // a record of one decision
+	instructions         // rules for people and agents who work on the project
+	contributing         // such rules among other things
+	practices            // a list of good practices
 )
 
-// habitOf tells by its path what a document is for. Decisions in files with other names are told by what they say.
-func habitOf(name string) habit {
+// purposeOf determines the purpose of a document by its path. Decisions in files with other names
+// are recognised by their content.
+func purposeOf(name string) purpose {
 	lower := strings.ToLower(strings.ReplaceAll(name, "\\", "/"))
 	base := path.Base(lower)
 	folder := "/" + path.Dir(lower) + "/"
@@ -111,14 +112,14 @@ func habitOf(name string) habit {
 	return prose
 }
 
-// isGuide tells whether a file among decisions is about them, and none itself.
+// isGuide reports whether a file among decision records is about them, and not a decision itself.
 func isGuide(base string) bool {
 	stem := stem(base)
 	return stem == "readme" || stem == "index" || strings.Contains(stem, "template") || stem == "about"
 }
 
-// isDecision tells by its headings whether a document records a decision: a title that says so, or a number in the name
-// of the file and two of the headings that such records have.
+// isDecision reports whether a document records a decision: by its title, or by a number in the
+// file name and two of the typical headings.
 func (d *document) isDecision() bool {
 	if title := strings.ToUpper(d.heading()); strings.HasPrefix(title, "ADR") && (len(title) == 3 || !unicode.IsLetter(rune(title[3]))) {
 		return true
@@ -138,7 +139,7 @@ func (d *document) isDecision() bool {
 	return count >= 2
 }
 
-// heading is the title of the document: its first heading, or what it says of itself.
+// heading returns the title of the document: its first heading, or the title in its front matter.
 func (d *document) heading() string {
 	for i := range d.sections {
 		if len(d.sections[i].path) > 0 {
@@ -148,16 +149,17 @@ func (d *document) heading() string {
 	return d.title
 }
 
-// A front is what a document says about itself before it begins.
+// A front is the front matter of a document.
 type front struct {
 	title, kind, module, status, session string
 	tags                                 []string
 	date                                 time.Time
-	after                                int // the first line of the document itself
+	after                                int // the first line after it
 }
 
-// readFront reads the front matter of a document, of which it knows keys with values on one line, and lists of words. It is no
-// reader of YAML or TOML: what one of those refuses is still worth finding.
+// readFront reads the front matter of a document: keys with values on one line, and lists of words.
+// It is deliberately not a YAML or TOML parser: a document with invalid front matter is still worth
+// indexing.
 func readFront(f *file) front {
 	matter := markdown.FindFront(f.text)
 	found := front{after: 1 + strings.Count(f.text[:matter.Length], "\n")}
@@ -168,7 +170,8 @@ func readFront(f *file) front {
 	return found
 }
 
-// read reads a line; those of a list belong to the key before. It returns the key that lines after it belong to.
+// read reads a line; list items belong to the key before them. It returns the key to which the next
+// lines belong.
 func (fm *front) read(line, before string) string {
 	text := strings.TrimSpace(line)
 	if rest, ok := strings.CutPrefix(text, "- "); ok {

@@ -6,14 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// A file is a text with its lines. Lines count from 1, and stretches of them include both ends.
+// A file is a text with its lines. Lines count from 1, and ranges include both ends.
 type file struct {
 	name, language string
 	text           string
-	starts         []int // of each line, and the end of the text
+	starts         []int // the offset of each line, and the end of the text
 }
 
-// newFile makes any bytes into a text: valid UTF-8 without NUL, whose lines end with a newline.
+// newFile converts bytes into a text: valid UTF-8 without NUL, with newlines as line ends.
 func newFile(name, language string, content []byte) *file {
 	content = bytes.TrimPrefix(content, []byte("\uFEFF"))
 	text := string(content)
@@ -42,20 +42,20 @@ func newFile(name, language string, content []byte) *file {
 	return f
 }
 
-// lines is how many there are.
+// lines returns the number of lines.
 func (f *file) lines() int { return len(f.starts) - 1 }
 
-// line gives one without its end.
+// line returns a line without its line end.
 func (f *file) line(n int) string { return strings.TrimSuffix(f.text[f.starts[n-1]:f.starts[n]], "\n") }
 
-// span gives lines as they stand.
+// span returns a range of lines unchanged.
 func (f *file) span(from, to int) string { return f.text[f.starts[from-1]:f.starts[to]] }
 
 func (f *file) size(from, to int) int { return f.starts[to] - f.starts[from-1] }
 
 func (f *file) isBlank(n int) bool { return strings.TrimSpace(f.line(n)) == "" }
 
-// trim leaves blank lines out at both ends; from is after to if there is nothing else.
+// trim removes blank lines at both ends of a range; from is greater than to if nothing is left.
 func (f *file) trim(from, to int) (int, int) {
 	for from <= to && f.isBlank(from) {
 		from++
@@ -66,7 +66,7 @@ func (f *file) trim(from, to int) (int, int) {
 	return from, to
 }
 
-// indent is how far the first character of a line is from its start; a tab counts as four spaces.
+// indent returns the indentation of a line; a tab counts as four spaces.
 func indent(line string) int {
 	n := 0
 	for i := range len(line) {
@@ -82,18 +82,19 @@ func indent(line string) int {
 	return n
 }
 
-// longestName is how much of a name is kept, in bytes.
-const longestName = 200
+// maxName is the maximum length of a name in bytes.
+const maxName = 200
 
 func cutName(name string) string {
-	if len(name) <= longestName && utf8.ValidString(name) && !strings.Contains(name, "\x00") {
+	if len(name) <= maxName && utf8.ValidString(name) && !strings.Contains(name, "\x00") {
 		return name
 	}
 	name = strings.ReplaceAll(strings.ToValidUTF8(name, "\uFFFD"), "\x00", " ")
-	return strings.TrimSpace(name[:boundary(name, longestName)])
+	return strings.TrimSpace(name[:boundary(name, maxName)])
 }
 
-// cutText shortens a text to what a piece may have, at the end of a line or of a word if there is one in the last part.
+// cutText shortens a text to the maximum of a chunk, at the end of a line or word if there is one
+// near the limit.
 func cutText(text string) string {
 	if len(text) <= MaxText {
 		return text
@@ -101,8 +102,8 @@ func cutText(text string) string {
 	return strings.TrimRight(text[:wordEnd(text, MaxText)], " \t\n")
 }
 
-// wordEnd gives the best place to cut a text that is longer than a limit: after a line, a sentence or a word, and never
-// within a character. It is never 0.
+// wordEnd returns the best position to cut a text that is longer than a limit: after a line, a
+// sentence or a word, and never within a character. It never returns 0.
 func wordEnd(text string, limit int) int {
 	limit = boundary(text, limit)
 	head := text[:limit]
@@ -114,7 +115,8 @@ func wordEnd(text string, limit int) int {
 	return limit
 }
 
-// boundary gives the last place up to a limit that is not within a character; never 0 unless the text is empty.
+// boundary returns the last character boundary up to a limit. It returns 0 only if the text is
+// empty.
 func boundary(text string, limit int) int {
 	if limit >= len(text) {
 		return len(text)
@@ -125,8 +127,8 @@ func boundary(text string, limit int) int {
 	return limit
 }
 
-// wordBytes counts the bytes of a text that belong to words: at least three letters in a row that do not follow a digit.
-// Tables of numbers, hexadecimal or not, have none.
+// wordBytes counts the bytes of a text that belong to words: at least three letters in a row that
+// do not follow a digit. Tables of numbers, hexadecimal or not, contain none.
 func wordBytes(text string) int {
 	total, run, digits := 0, 0, false
 	for i := range len(text) {
@@ -148,7 +150,7 @@ func wordBytes(text string) int {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// saysAnything tells whether a text has words, and not only next to much else.
+// saysAnything reports whether a text contains words, in a sufficient proportion.
 func saysAnything(text string) bool {
 	words := wordBytes(text)
 	return words >= 12 && (len(text) < 400 || words*8 >= len(text))

@@ -12,11 +12,11 @@ import (
 	"remit/internal/search/chunk"
 )
 
-// check reports whatever is not as promised about any piece.
-func check(t *testing.T, p chunk.Piece, most int) {
+// check reports violations of the promises about a chunk.
+func check(t *testing.T, p chunk.Piece, limit int) {
 	t.Helper()
 	switch {
-	case p.Text == "" || len(p.Text) > most || !utf8.ValidString(p.Text) || strings.Contains(p.Text, "\x00"):
+	case p.Text == "" || len(p.Text) > limit || !utf8.ValidString(p.Text) || strings.Contains(p.Text, "\x00"):
 		t.Errorf("text of %d bytes: %.100q", len(p.Text), p.Text)
 	case !utf8.ValidString(p.Name) || len(p.Name) > 200 || strings.Contains(p.Name, "\x00"):
 		t.Errorf("name %q", p.Name)
@@ -31,7 +31,7 @@ func check(t *testing.T, p chunk.Piece, most int) {
 	}
 }
 
-// checkAll reports what is wrong with the pieces of a content.
+// checkAll reports violations in the chunks of a content.
 func checkAll(t *testing.T, found []chunk.Piece, content []byte) {
 	t.Helper()
 	lines := strings.Count(string(content), "\n") + 1
@@ -87,7 +87,7 @@ func FuzzMemory(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name string, content []byte) { checkAll(t, chunk.Memory(name, content), content) })
 }
 
-// TestHostile: contents that are nasty in size or shape break nothing, and take time in proportion to their size at most.
+// TestHostile: contents of hostile size or shape break nothing, and take at most linear time.
 func TestHostile(t *testing.T) {
 	lines := 1 << 10
 	if os.Getenv("REMIT_FULL") == "true" {
@@ -132,8 +132,8 @@ func hostile(n int) map[string]string {
 	}
 }
 
-// TestMemoryInProportion: of what repeats a long text for each of many short ones, four times as much takes four times the
-// memory, not sixteen times.
+// TestMemoryInProportion: a file that repeats a long text for each of many short ones takes linear,
+// not quadratic, memory.
 func TestMemoryInProportion(t *testing.T) {
 	for _, tc := range []struct{ shape, file string }{{"long title", "CLAUDE.md"}, {"long title", "docs/adr/a.md"}, {"notes", "a.jsonl"}} {
 		took := func(n int) uint64 {
@@ -145,21 +145,21 @@ func TestMemoryInProportion(t *testing.T) {
 			runtime.ReadMemStats(&after)
 			return after.TotalAlloc - before.TotalAlloc
 		}
-		took(1 << 8) // what is made once
+		took(1 << 8) // allocations that happen once
 		if little, much := took(1<<9), took(1<<11); much > 8*little {
 			t.Errorf("%s in %s: %d bytes, then %d", tc.shape, tc.file, little, much)
 		}
 	}
 }
 
-// TestLongLine: megabytes on a line are no trouble.
+// TestLongLine: a line of several megabytes works.
 func TestLongLine(t *testing.T) {
-	content := []byte(`{"content": "` + strings.Repeat("word ", 600_000) + `"}`) // not too much for a file of a project
+	content := []byte(`{"content": "` + strings.Repeat("word ", 600_000) + `"}`) // within the size limit of a project file
 	for _, name := range []string{"a.md", "a.go", "a.jsonl"} {
 		checkAll(t, chunk.Of(name, content), content)
 		found := chunk.Memory(name, content)
 		if len(found) == 0 {
-			t.Errorf("%s has no pieces", name)
+			t.Errorf("%s has no chunks", name)
 		}
 		checkAll(t, found, content)
 	}

@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write what is found as what is wanted")
 
-// TestFiles: the file NAME.want says into which pieces NAME is cut.
+// TestFiles: the file NAME.want lists the chunks of NAME.
 func TestFiles(t *testing.T) {
 	files, err := filepath.Glob("testdata/code/*.txt")
 	if err != nil || len(files) < 12 {
@@ -44,7 +44,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// list shows pieces: discoveries with their text, others with how they begin.
+// list formats chunks: discoveries with their text, others with their beginning.
 func list(found []chunk.Piece) string {
 	var b strings.Builder
 	for _, p := range found {

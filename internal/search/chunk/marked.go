@@ -8,11 +8,11 @@ import (
 	"remit/internal/search/outline"
 )
 
-// marked gives the discoveries in the comments of a file: those that begin with a word that says what they are.
+// marked returns the discoveries in the comments of a file: those that begin with a marker word.
 func (f *file) marked() []Piece {
 	markers := []string{"TODO", "FIXME", "XXX", "BUG", "HACK", "ISSUE", "DECISION:", "RULE:", "PATTERN:", "INVARIANT:", "WHY:"}
 	if !slices.ContainsFunc(markers, func(marker string) bool { return strings.Contains(f.text, marker) }) {
-		return nil // which most files are, and this is quick
+		return nil // a quick check that covers most files
 	}
 	var found []Piece
 	comments := f.comments()
@@ -23,7 +23,7 @@ func (f *file) marked() []Piece {
 			i = next
 			continue
 		}
-		for next < len(comments) && next-i < mostContinued && continues(comments[next-1], comments[next]) {
+		for next < len(comments) && next-i < maxContinued && continues(comments[next-1], comments[next]) {
 			text += " " + comments[next].text
 			next++
 		}
@@ -37,11 +37,11 @@ func (f *file) marked() []Piece {
 	return found
 }
 
-// mostContinued is how many lines such a comment has at most.
-const mostContinued = 12
+// maxContinued is the maximum number of lines of such a comment.
+const maxContinued = 12
 
-// markerOf gives the word at the beginning of a comment that says what it is, and the comment; empty if there is none.
-// Words that are often only loud need a colon.
+// markerOf returns the marker word at the beginning of a comment, and the comment; "" if there is
+// none. Words that are often used just for emphasis need a colon.
 func markerOf(text string) (marker, whole string) {
 	text = strings.TrimLeft(text, "@")
 	n := 0
@@ -69,7 +69,7 @@ func markerOf(text string) (marker, whole string) {
 	return word, text
 }
 
-// withoutOwner leaves out who or what stands in brackets behind a marker, as in TODO(ann).
+// withoutOwner removes the brackets after a marker, as in TODO(ann).
 func withoutOwner(rest string) string {
 	if !strings.HasPrefix(rest, "(") && !strings.HasPrefix(rest, "[") {
 		return rest
@@ -80,7 +80,7 @@ func withoutOwner(rest string) string {
 	return rest
 }
 
-// continues tells whether a comment on the next line goes on with what the one before says.
+// continues reports whether a comment on the next line continues the one before.
 func continues(before, next comment) bool {
 	if next.line != before.line+1 || !next.alone || next.text == "" || abs(next.column-before.column) > 3 {
 		return false
@@ -93,8 +93,8 @@ func continues(before, next comment) bool {
 
 func abs(n int) int { return max(n, -n) }
 
-// noteOf makes a discovery of a marked comment; false if it says nothing. The marks of what is still to be done stay:
-// they tell a wish from a fault.
+// noteOf converts a marked comment into a discovery; false if it has no text. The markers of open
+// work stay: they distinguish a wish from a fault.
 func noteOf(marker, text string) (Piece, bool) {
 	said := withoutOwner(strings.TrimLeft(text[len(marker):], " "))
 	said = strings.TrimLeft(said, ":-!,. \t")
@@ -113,7 +113,7 @@ func noteOf(marker, text string) (Piece, bool) {
 	return p, true
 }
 
-// nameAround names each piece after the declaration that it stands in or right before.
+// nameAround names each chunk after the declaration that contains it or directly follows it.
 func (f *file) nameAround(found []Piece) {
 	if len(found) == 0 {
 		return
@@ -132,10 +132,10 @@ func (f *file) nameAround(found []Piece) {
 	}
 }
 
-// reach gives the line up to which a declaration may begin that a comment belongs to: more comment and decorators may be
-// between them, but no blank line and no end of anything.
+// reach returns the last line on which a declaration may begin that a comment belongs to: comments
+// and decorators may be between them, but no blank line and no end of a block.
 func (f *file) reach(line int) int {
-	last := min(f.lines(), line+mostContinued)
+	last := min(f.lines(), line+maxContinued)
 	for line < last {
 		text := strings.TrimSpace(f.line(line + 1))
 		if text == "" || strings.ContainsAny(text[:1], "})]") {
@@ -149,14 +149,15 @@ func (f *file) reach(line int) int {
 	return line
 }
 
-// A comment is a comment's line: what is on it after the marks, where the marks begin, and on which line.
+// A comment is one line of a comment: its text after the marks, the position of the marks, and its
+// line.
 type comment struct {
 	text         string
 	line, column int
-	alone        bool // nothing but blanks is before it
+	alone        bool // only blanks before it
 }
 
-// comments gives all comments of a file, line by line.
+// comments returns all comments of a file, line by line.
 func (f *file) comments() []comment {
 	found, _ := lexical.Read(f.language, []byte(f.text), f.commentsOf)
 	return found

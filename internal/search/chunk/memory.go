@@ -12,8 +12,9 @@ import (
 	"remit/internal/search/outline"
 )
 
-// Memory cuts a memory file into discoveries, as many as it has: one of JSON lines has one in each, one of Markdown one in
-// each item and section. A line that cannot be read is passed over. They have no module unless they name one or a file.
+// Memory cuts a memory file into discoveries: a file of JSON lines has one in each line, a Markdown
+// file one in each item and section. It skips lines that cannot be parsed. A discovery has no
+// module unless it names a module or a file.
 func Memory(name string, content []byte) []Piece {
 	f := newFile(name, "markdown", content)
 	switch strings.ToLower(path.Ext(name)) {
@@ -34,11 +35,11 @@ func Memory(name string, content []byte) []Piece {
 	return inOrder(found)
 }
 
-// practices takes all of a document for discoveries.
+// practices treats everything in a document as discoveries.
 func (f *file) practices() []Piece {
 	d := readDocument(f)
-	d.habit = practices
-	found := d.pieces()
+	d.purpose = practices
+	found := d.chunks()
 	for i := range found {
 		p := &found[i]
 		if p.Source != Discovery {
@@ -48,7 +49,7 @@ func (f *file) practices() []Piece {
 	return inOrder(found)
 }
 
-// entryOf reads one line of a memory; false if it says nothing.
+// entryOf parses one line of a memory file. It returns false if the line contains no text.
 func entryOf(name, line string) (Piece, bool) {
 	var value any
 	if json.Unmarshal([]byte(line), &value) != nil {
@@ -74,13 +75,13 @@ func entryOf(name, line string) (Piece, bool) {
 	}, true
 }
 
-// An entry is what a line of a memory says.
+// An entry is the parsed content of a memory line.
 type entry struct {
 	text, kind, tags, module, session string
 	date                              time.Time
 }
 
-// add joins what is said to what was, on a line of its own; what was said already is not repeated.
+// add appends texts, each on its own line, except those already contained.
 func (e *entry) add(texts ...string) {
 	for _, text := range texts {
 		if len(e.text) > MaxText {
@@ -98,13 +99,13 @@ func (e *entry) add(texts ...string) {
 	}
 }
 
-// read reads an object by the keys that people use.
+// read reads an object by the keys that people commonly use.
 func (e *entry) read(object map[string]any) {
 	byKey := map[string]any{}
-	for key, value := range object { // created_at, createdAt and "Created At" are the same
+	for key, value := range object { // created_at, createdAt and "Created At" are the same key
 		byKey[strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(key))] = value
 	}
-	for _, key := range tellingKeys() {
+	for _, key := range contentKeys() {
 		e.add(stringsIn(byKey[key], 0)...)
 	}
 	known := e.text != ""
@@ -120,8 +121,8 @@ func (e *entry) read(object map[string]any) {
 	}
 }
 
-// tellingKeys are the keys of what an entry says, in the order in which it is shown.
-func tellingKeys() []string {
+// contentKeys returns the keys of an entry's content, in display order.
+func contentKeys() []string {
 	return []string{
 		"title", "topic", "summary", "content", "text", "message", "decision", "choice", "rule", "convention", "constraint", "policy", "pattern",
 		"practice", "bestpractice", "technique", "issue", "problem", "bug", "error", "incident", "symptom", "description", "details", "lesson",
@@ -129,7 +130,7 @@ func tellingKeys() []string {
 	}
 }
 
-// about reads what an entry says of itself: type, module, session, date and tags.
+// about reads the metadata of an entry: type, module, session, date and tags.
 func (e *entry) about(byKey map[string]any) {
 	e.kind = typeNamed(firstOf(byKey, "type", "kind", "category"))
 	for _, key := range []string{"decision", "rule", "pattern", "issue", "bug", "problem", "fix", "lesson", "error"} {
@@ -155,7 +156,7 @@ func dateKeys() []string {
 	return []string{"timestamp", "date", "createdat", "created", "time", "datetime", "ts", "updatedat"}
 }
 
-// firstOf gives the first text under any of these keys.
+// firstOf returns the first text under any of these keys.
 func firstOf(byKey map[string]any, keys ...string) string {
 	for _, key := range keys {
 		if texts := stringsIn(byKey[key], 0); len(texts) > 0 {
@@ -165,7 +166,7 @@ func firstOf(byKey map[string]any, keys ...string) string {
 	return ""
 }
 
-// dateValue reads a date that is a text, or a number of seconds or milliseconds.
+// dateValue parses a date: a text, or a number of seconds or milliseconds.
 func dateValue(value any) time.Time {
 	switch v := value.(type) {
 	case string:
@@ -181,7 +182,7 @@ func dateValue(value any) time.Time {
 	return time.Time{}
 }
 
-// otherTexts gives all texts of an entry whose keys are not known, in order of the keys; not those that are only about it.
+// otherTexts returns the texts of an entry under unknown keys, ordered by key, without metadata.
 func otherTexts(byKey map[string]any) []string {
 	var all []string
 	about := append(dateKeys(), "type", "kind", "category", "sessionid", "session", "module", "id", "uuid", "tags", "version", "author", "user")
@@ -193,10 +194,10 @@ func otherTexts(byKey map[string]any) []string {
 	return all
 }
 
-// deepestValue is how far texts within values are looked for.
-const deepestValue = 6
+// maxValueDepth limits the search for texts within nested values.
+const maxValueDepth = 6
 
-// stringsIn gives the texts in a value, in order.
+// stringsIn returns the texts in a value, in order.
 func stringsIn(value any, depth int) []string {
 	switch v := value.(type) {
 	case string:
@@ -206,13 +207,13 @@ func stringsIn(value any, depth int) []string {
 	case []any:
 		var all []string
 		for _, one := range v {
-			if depth < deepestValue {
+			if depth < maxValueDepth {
 				all = append(all, stringsIn(one, depth+1)...)
 			}
 		}
 		return all
 	case map[string]any:
-		if depth >= deepestValue {
+		if depth >= maxValueDepth {
 			return nil
 		}
 		var all []string

@@ -3,13 +3,13 @@ package chunk
 import "strings"
 
 const (
-	tinySection  = 160  // bytes: a smaller section is part of the one around it
-	largeSection = 1200 // bytes of what was put together
+	tinySection  = 160  // bytes: a smaller section is merged into the surrounding one
+	largeSection = 1200 // maximum bytes of merged sections
 	longProse    = 1600 // bytes: a longer section is cut between its paragraphs
 )
 
-// pieces cuts a document: discoveries first, then what is left of it.
-func (d *document) pieces() []Piece {
+// chunks cuts a document: discoveries first, then the rest.
+func (d *document) chunks() []Piece {
 	found := d.discoveries()
 	for i := range found {
 		p := &found[i]
@@ -21,14 +21,14 @@ func (d *document) pieces() []Piece {
 	return append(found, d.docs()...)
 }
 
-// A passage is a part of a section that becomes a piece.
+// A passage is a part of a section that becomes a chunk.
 type passage struct {
 	path     []string
 	from, to int
-	taken    int // how many discoveries are before it
+	taken    int // number of discoveries before it
 }
 
-// docs gives what was not taken for discoveries.
+// docs returns what was not taken for discoveries.
 func (d *document) docs() []Piece {
 	var kept []passage
 	taken := 0
@@ -52,8 +52,8 @@ func (d *document) docs() []Piece {
 	return found
 }
 
-// passages cuts a section between blocks where it is long, and leaves out what was taken. Its heading is part of the
-// first, and never stands alone. It goes on to count what was taken.
+// passages cuts a long section between blocks, and leaves out taken blocks. The heading is part of
+// the first passage, and never stands alone. It continues the count of taken blocks.
 func (d *document) passages(s *section, taken int) ([]passage, int) {
 	var found []passage
 	open := passage{path: s.path, from: s.from, to: s.from - 1, taken: taken}
@@ -82,8 +82,8 @@ func (d *document) closePassage(found []passage, p passage) []passage {
 	return append(found, p)
 }
 
-// merge makes a tiny passage part of the one before, if that one is of a section around it or beside it; or what is after
-// a tiny one part of that, if it is of a section within it.
+// merge merges a tiny passage into the one before, if that is in a surrounding or neighbouring
+// section; or a passage into a tiny one before it, if it is in a subsection of that.
 func (d *document) merge(before *passage, p passage) bool {
 	if before.taken != p.taken || d.size(before.from, p.to) > largeSection {
 		return false
@@ -110,7 +110,7 @@ func common(a, b []string) []string {
 	return a[:n]
 }
 
-// split adds the pieces of a passage: several if one block alone is too long.
+// split adds the chunks of a passage: several if a single block is too long.
 func (d *document) split(found []Piece, p passage) []Piece {
 	text := strings.TrimRight(d.span(p.from, p.to), " \t\n")
 	name := strings.Join(p.path, " > ")

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// typeNamed gives the type of a discovery for any of the words that people use for it; empty if it is none of them.
+// typeNamed returns the type of a discovery for any of its common names, or "".
 func typeNamed(word string) string {
 	word = strings.ToLower(strings.TrimSpace(word))
 	word = strings.NewReplacer("-", "_", " ", "_").Replace(word)
@@ -24,7 +24,8 @@ func typeNamed(word string) string {
 	return ""
 }
 
-// guessType tells the type of a discovery by its words. A text that tells nothing is a pattern: what people do.
+// guessType guesses the type of a discovery from its words. The default is a pattern: something
+// people do.
 func guessType(text string) string {
 	words := wordsOf(text)
 	switch {
@@ -39,18 +40,18 @@ func guessType(text string) string {
 	return Pattern
 }
 
-// commands tells whether a text says what has to be.
+// commands reports whether a text demands something.
 func commands(words map[string]bool) bool {
 	return hasAny(words, "must", "never", "always", "shall", "forbidden", "required", "don't", "mandatory", "prohibited") ||
 		words["do"] && words["not"]
 }
 
-// advises tells whether a text says at least what should be.
+// advises reports whether a text demands or recommends something.
 func advises(words map[string]bool) bool {
 	return commands(words) || hasAny(words, "should", "avoid", "prefer", "please", "ensure", "cannot", "need", "needs")
 }
 
-// wordsOf gives the words of how a text begins, in lower case.
+// wordsOf returns the words at the beginning of a text, in lower case.
 func wordsOf(text string) map[string]bool {
 	text = strings.ReplaceAll(strings.ToLower(text[:min(len(text), MaxText)]), "’", "'")
 	words := map[string]bool{}
@@ -64,8 +65,8 @@ func hasAny(words map[string]bool, some ...string) bool {
 	return slices.ContainsFunc(some, func(word string) bool { return words[word] })
 }
 
-// headingType gives the type of what stands under a heading; empty if the heading tells none. A heading is a title of a
-// few words, whose last or first says what is under it.
+// headingType returns the type of discovery indicated by a heading, or "". Such a heading is a
+// title of a few words whose first or last word names the type.
 func headingType(heading string) string {
 	heading = strings.TrimFunc(strings.ToLower(heading), func(r rune) bool { return (r < 'a' || r > 'z') && r < 0x80 || r > 0x2000 })
 	switch heading {
@@ -108,7 +109,8 @@ func edgeWords(heading string) (first, last string) {
 	return words[0], words[len(words)-1]
 }
 
-// dateOf reads a date as people and programs write it; zero if it is none, or not of our time.
+// dateOf parses a date as people and programs write it. It returns zero for anything else and for
+// implausible dates.
 func dateOf(text string) time.Time {
 	text = strings.Trim(strings.TrimSpace(text), `"'*_()[]`)
 	for _, layout := range []string{
@@ -122,7 +124,7 @@ func dateOf(text string) time.Time {
 	return time.Time{}
 }
 
-// ourTime leaves out dates that cannot be those of a project.
+// ourTime returns zero for dates that cannot be those of a project.
 func ourTime(at time.Time) time.Time {
 	if at = at.UTC(); at.Year() < 1980 || at.Year() > 2200 {
 		return time.Time{}
@@ -130,7 +132,7 @@ func ourTime(at time.Time) time.Time {
 	return at
 }
 
-// dateIn finds a date of digits (2024-05-17) within a text; zero if there is none.
+// dateIn finds a date in digits (2024-05-17) within a text. It returns zero if there is none.
 func dateIn(text string) time.Time {
 	for i := 0; i+10 <= len(text); i++ {
 		if text[i+4] == '-' && text[i+7] == '-' && isDigit(text[i]) && (i == 0 || !isDigit(text[i-1])) {

@@ -6,17 +6,17 @@ import (
 )
 
 const (
-	longestWindow = 60  // lines
-	paragraphs    = 40  // lines of what has no names, about
-	smallest      = 120 // bytes: what is smaller is put together with its neighbour
-	largest       = 500 // bytes of what was put together
+	maxWindow  = 60  // lines
+	paragraphs = 40  // approximate lines of text without declarations
+	minStretch = 120 // bytes: a smaller stretch is merged with its neighbour
+	maxMerged  = 500 // maximum bytes of merged stretches
 )
 
-// windows lays a long stretch as several of about the same length, each with its name. They end with a blank line, or
-// where the code is indented least, if there is such a place.
+// windows splits a long stretch into several of similar length, each with its name. It splits at a
+// blank line or where the indentation is least, if there is such a place.
 func (c *cutter) windows(from, to int, name string) {
 	for from <= to {
-		left := max((to-from+longestWindow)/longestWindow, (c.size(from, to)+MaxText-1)/MaxText)
+		left := max((to-from+maxWindow)/maxWindow, (c.size(from, to)+MaxText-1)/MaxText)
 		if left <= 1 {
 			c.add(from, to, name)
 			return
@@ -27,10 +27,10 @@ func (c *cutter) windows(from, to int, name string) {
 	}
 }
 
-// windowEnd looks for the last line of a window of about so many bytes.
+// windowEnd returns the last line of a window of about aim bytes.
 func (c *cutter) windowEnd(from, to, aim int) int {
 	best, bestCost := from, math.MaxInt
-	for n := from; n <= to && n-from < longestWindow && c.size(from, n) <= MaxText; n++ {
+	for n := from; n <= to && n-from < maxWindow && c.size(from, n) <= MaxText; n++ {
 		size := c.size(from, n)
 		if size*3 < aim*2 && n < to {
 			best = n
@@ -50,25 +50,26 @@ func (c *cutter) windowEnd(from, to, aim int) int {
 	return best
 }
 
-// add lays one window. A line alone may be longer than a piece: then only how it begins is shown.
+// add adds one window. A single line may exceed the maximum size of a chunk: then only its
+// beginning is shown.
 func (c *cutter) add(from, to int, name string) {
 	if from, to = c.trim(from, to); from <= to {
 		c.laid = append(c.laid, stretch{from, to, name})
 	}
 }
 
-// paragraphs lays lines without an outline. They end at a blank line before one that is not indented.
+// paragraphs splits lines without an outline, at blank lines before an unindented line.
 func (c *cutter) paragraphs(from, to int, name string) {
 	from, to = c.trim(from, to)
 	for start := from; from <= to; from++ {
 		n := from - start + 1
 		size := c.size(start, from)
-		ends := from == to || n >= longestWindow || size+c.size(from+1, from+1) > MaxText
-		if !ends && (n >= paragraphs/2 || size >= largest) && c.isBlank(from) {
+		ends := from == to || n >= maxWindow || size+c.size(from+1, from+1) > MaxText
+		if !ends && (n >= paragraphs/2 || size >= maxMerged) && c.isBlank(from) {
 			ends = n >= paragraphs || indent(c.line(from+1)) == 0
 		}
 		if ends {
-			if wordBytes(c.span(start, from)) > 0 { // not the brace that ends a type
+			if wordBytes(c.span(start, from)) > 0 { // not just the brace that ends a type
 				c.add(start, from, name)
 			}
 			start = from + 1
@@ -76,7 +77,7 @@ func (c *cutter) paragraphs(from, to int, name string) {
 	}
 }
 
-// gather puts small neighbours together.
+// gather merges small neighbours.
 func (c *cutter) gather() []stretch {
 	kept := c.laid[:0]
 	for _, s := range c.laid {
@@ -88,11 +89,12 @@ func (c *cutter) gather() []stretch {
 	return kept
 }
 
-// join makes a stretch part of the one before: if both are small, or one is and they belong together.
+// join merges a stretch into the one before: if both are small, or one is small and they are
+// related.
 func (c *cutter) join(before *stretch, s stretch) bool {
 	a, b := c.size(before.from, before.to), c.size(s.from, s.to)
-	small := max(a, b) < 2*smallest || min(a, b) < smallest && related(before.name, s.name)
-	if !small || s.from-before.to > 4 || s.to-before.from >= paragraphs || c.size(before.from, s.to) > largest {
+	small := max(a, b) < 2*minStretch || min(a, b) < minStretch && related(before.name, s.name)
+	if !small || s.from-before.to > 4 || s.to-before.from >= paragraphs || c.size(before.from, s.to) > maxMerged {
 		return false
 	}
 	before.to = s.to
@@ -100,7 +102,7 @@ func (c *cutter) join(before *stretch, s stretch) bool {
 	return true
 }
 
-// related tells whether two names are of one type, or one of them is none.
+// related reports whether two names belong to one type, or one of them is empty.
 func related(a, b string) bool {
 	if i := strings.LastIndex(a, ", "); i >= 0 {
 		a = a[i+2:]
@@ -114,7 +116,7 @@ func joinNames(a, b string) string {
 	switch {
 	case a == "" || a == b:
 		return b
-	case b == "" || strings.HasSuffix(a, ", "+b) || len(a)+len(b) > longestName/2:
+	case b == "" || strings.HasSuffix(a, ", "+b) || len(a)+len(b) > maxName/2:
 		return a
 	}
 	return a + ", " + b

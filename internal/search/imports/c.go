@@ -14,14 +14,14 @@ const (
 	cAngled              // #include <x>
 	cNext                // #include_next
 	cModule              // import x;
-	cOwnName             // no import: the module that the file itself belongs to
+	cOwnName             // not an import: the module of the file itself
 )
 
-// extractC reads the includes of a C file, wherever they stand. What a macro names is left out, and conditions are not
-// looked at: an include that some build uses is one.
+// extractC reads the includes anywhere in a C file. It omits names from macros and ignores
+// conditions: an include that any build uses counts.
 func extractC(content []byte) ([]spec, error) { return extractIncludes(content, false) }
 
-// extractCPP reads the includes of a C++ file, and the modules that it imports.
+// extractCPP reads the includes and the module imports of a C++ file.
 func extractCPP(content []byte) ([]spec, error) { return extractIncludes(content, true) }
 
 func extractIncludes(content []byte, modules bool) ([]spec, error) {
@@ -42,7 +42,7 @@ func extractIncludes(content []byte, modules bool) ([]spec, error) {
 	return specs, s.problem()
 }
 
-// directive reads what follows # on its line, and adds the include that it is, if it is one.
+// directive reads what follows # on its line, and adds it if it is an include.
 func (s scanner) directive(specs []spec) []spec {
 	line := s.Tok.Line
 	next := s.Next()
@@ -63,7 +63,7 @@ func (s scanner) directive(specs []spec) []spec {
 	return specs
 }
 
-// header adds the header that stands after s.At on the line, in quotes or angle brackets, and moves past it.
+// header adds the header in quotes or angle brackets after s.At on the line, and advances past it.
 func (s scanner) header(specs []spec, line int) []spec {
 	s.blankInLine()
 	end, k := "\"", cQuoted
@@ -81,7 +81,7 @@ func (s scanner) header(specs []spec, line int) []spec {
 	return append(specs, spec{strings.ReplaceAll(rest[:n], `\`, "/"), line, k})
 }
 
-// blankInLine moves past white space and comments within a line, which a backslash may continue.
+// blankInLine skips white space and comments within a line, which a backslash may continue.
 func (s scanner) blankInLine() {
 	for s.At < len(s.Src) {
 		switch {
@@ -101,7 +101,7 @@ func (s scanner) blankInLine() {
 	}
 }
 
-// modular reads the line of a module: export import a.b; import <x>; import :part; module a.b:part;
+// modular reads a module line: export import a.b; import <x>; import :part; module a.b:part;
 func (s scanner) modular(specs []spec) []spec {
 	line := s.Tok.Line
 	s.Takes("export")
@@ -128,13 +128,13 @@ func (s scanner) modular(specs []spec) []spec {
 	return specs
 }
 
-// headerFollows tells whether a header in quotes or angle brackets comes next.
+// headerFollows reports whether a header in quotes or angle brackets comes next.
 func (s scanner) headerFollows() bool {
 	s.blankInLine()
 	return s.Has("<") || s.Has("\"")
 }
 
-// moduleName reads the name of a module, with that of its part after a colon.
+// moduleName reads the name of a module, with that of its partition after a colon.
 func (s scanner) moduleName() string {
 	name := s.Name(".")
 	if s.Takes(":") {
@@ -147,13 +147,14 @@ func (s scanner) moduleName() string {
 type cSearch struct {
 	files Files
 	from  string
-	given []string // the folders that the project's build looks in, if that is known
-	own   string   // the module that the file says it belongs to
+	given []string // the include folders of the project's build, if known
+	own   string   // the module that the file belongs to
 	above []string // the folders above the file, and their include, src and inc
 }
 
-// resolveC resolves includes as a compiler would: in the file's folder, in those that compile_commands.json names, in the
-// folders above and their include, src and inc; then by the end of the path, if that leaves no doubt.
+// resolveC resolves includes as a compiler does: in the file's folder, in those of
+// compile_commands.json, in the folders above and their include, src and inc; then by the end of
+// the path, if that is unambiguous.
 func resolveC(files Files, from string, specs []spec) []string {
 	if len(specs) == 0 {
 		return nil
@@ -165,7 +166,7 @@ func resolveC(files Files, from string, specs []spec) []string {
 	return resolveEach(specs, r.file)
 }
 
-// file finds the file that a spec means.
+// file finds the file that a spec refers to.
 func (r *cSearch) file(s spec) (string, bool) {
 	switch s.kind {
 	case cOwnName:
@@ -208,7 +209,7 @@ func (r *cSearch) angled(name string) (string, bool) {
 	return r.byEnding(name, false)
 }
 
-// leadsUp tells whether a name leads out of a folder, so that which folder it is cannot be guessed.
+// leadsUp reports whether a name leads out of a folder, so that the folder cannot be guessed.
 func leadsUp(name string) bool {
 	return strings.Contains("/"+name+"/", "/../") || strings.HasPrefix(name, "/")
 }
@@ -225,12 +226,12 @@ func (r *cSearch) next(name string) (string, bool) {
 	return r.first(roots, name)
 }
 
-// includeFolders gives those of the folders above that are surely there to be included from.
+// includeFolders returns the folders above that certainly contain includes.
 func (r *cSearch) includeFolders() []string {
 	return slices.DeleteFunc(slices.Clone(r.above), func(folder string) bool { return path.Base(folder) != "include" })
 }
 
-// first finds the first of the folders that has a header.
+// first finds the first of the folders that contains a header.
 func (r *cSearch) first(roots []string, name string) (string, bool) {
 	return firstFound(roots, func(root string) (string, bool) {
 		file, ok := fileIn(r.files, root, name)
@@ -238,8 +239,8 @@ func (r *cSearch) first(roots []string, name string) (string, bool) {
 	})
 }
 
-// byEnding finds the one file whose path ends in name. Among several it takes the one that is nearest, if that is
-// wanted and there is one.
+// byEnding finds the only file whose path ends in name. If nearest is set and there are several, it
+// returns the nearest one, if that is unambiguous.
 func (r *cSearch) byEnding(name string, nearest bool) (string, bool) {
 	if path.Ext(name) == "" {
 		return "", false
@@ -254,16 +255,16 @@ func (r *cSearch) byEnding(name string, nearest bool) (string, bool) {
 	return found[0], true
 }
 
-// nearest keeps those files that share the most folders with the one that includes.
+// nearest returns the files that share the most folders with the including file.
 func (r *cSearch) nearest(found []string) []string {
-	most := 0
+	maxShared := 0
 	for _, file := range found {
-		most = max(most, shared(r.from, file))
+		maxShared = max(maxShared, shared(r.from, file))
 	}
-	return slices.DeleteFunc(found, func(file string) bool { return shared(r.from, file) < most })
+	return slices.DeleteFunc(found, func(file string) bool { return shared(r.from, file) < maxShared })
 }
 
-// module finds the file that declares a C++ module or a part of the file's own one.
+// module finds the file that declares a C++ module or a partition of the file's own module.
 func (r *cSearch) module(name string) (string, bool) {
 	if strings.HasPrefix(name, ":") {
 		name = r.own + name
@@ -286,7 +287,7 @@ func (r *cSearch) module(name string) (string, bool) {
 	return found[0], true
 }
 
-// declaresModule tells whether a file is the interface of a module.
+// declaresModule reports whether a file is the interface of a module.
 func declaresModule(files Files, file, name string) bool {
 	content, err := files.Read(file)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// mostCommands is how many bytes of compile_commands.json are read at most: beyond that it would take too long.
-const mostCommands = 8 << 20
+// maxCommands is the maximum size of a compile_commands.json: a larger one would take too long.
+const maxCommands = 8 << 20
 
 // A compileCommand is an entry of compile_commands.json.
 type compileCommand struct {
@@ -18,8 +18,8 @@ type compileCommand struct {
 	File      string   `json:"file"`
 }
 
-// compileFolders gives the folders of the workspace that a build looks for headers in: those of the file's own command,
-// or, for a header, those of all commands.
+// compileFolders returns the folders of the workspace in which a build searches for headers: those
+// of the file's own command or, for a header, those of all commands.
 func compileFolders(files Files, from string) []string {
 	commands := readCommands(files, from)
 	root, ok := workspaceRoot(files, commands)
@@ -51,12 +51,13 @@ func compileFolders(files Files, from string) []string {
 	return all
 }
 
-// readCommands reads the compile_commands.json that is nearest: in a folder above the file, or where builds put it.
+// readCommands reads the nearest compile_commands.json: in a folder above the file, or in the usual
+// build folders.
 func readCommands(files Files, from string) []compileCommand {
 	for folder := range upwards(path.Dir(from)) {
 		for _, place := range []string{".", "build", "out", "cmake-build-debug", "cmake-build-release"} {
 			content, err := files.Read(path.Join(folder, place, "compile_commands.json"))
-			if err != nil || len(content) > mostCommands {
+			if err != nil || len(content) > maxCommands {
 				continue
 			}
 			var commands []compileCommand
@@ -68,8 +69,8 @@ func readCommands(files Files, from string) []compileCommand {
 	return nil
 }
 
-// workspaceRoot finds where the workspace was when the commands were written: the path of a source file of theirs ends
-// in that of a file of the workspace.
+// workspaceRoot finds the workspace's path at the time when the commands were written: the path of
+// one of their source files ends in that of a file of the workspace.
 func workspaceRoot(files Files, commands []compileCommand) (string, bool) {
 	for _, c := range commands[:min(len(commands), 20)] {
 		file := c.absolute(c.File)
@@ -82,7 +83,8 @@ func workspaceRoot(files Files, commands []compileCommand) (string, bool) {
 	return "", false
 }
 
-// absolute gives the path that a command means, with slashes; that of a drive begins with a slash too.
+// absolute returns the path that a command refers to, with slashes; a path with a drive begins with
+// a slash too.
 func (c compileCommand) absolute(name string) string {
 	name, folder := slashed(name), slashed(c.Directory)
 	if !strings.HasPrefix(name, "/") {
@@ -99,7 +101,7 @@ func slashed(name string) string {
 	return name
 }
 
-// includes gives the folders that a command's options name, in order.
+// includes returns the folders in a command's options, in order.
 func (c compileCommand) includes() []string {
 	arguments := c.Arguments
 	if len(arguments) == 0 {
@@ -121,8 +123,8 @@ func (c compileCommand) includes() []string {
 	return found
 }
 
-// splitCommand splits a command as a shell does, as far as quotes and backslashes go. A backslash within a word of a
-// Windows path stays if it takes no meaning from what follows.
+// splitCommand splits a command as a shell does, with quotes and backslashes. A backslash in a
+// Windows path stays if it escapes nothing.
 func splitCommand(command string) []string {
 	var words []string
 	var word strings.Builder

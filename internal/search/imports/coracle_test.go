@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestIncludesLikeGCC asks gcc where each include of some headers of this machine leads, one by one. Whatever leads to a
-// file in the folder of the headers must be found, and nothing else.
+// TestIncludesLikeGCC asks gcc to resolve each include of some headers of this machine, one by one.
+// Exactly those that lead to a file in the folder of the headers must be found.
 func TestIncludesLikeGCC(t *testing.T) {
 	if os.Getenv("REMIT_FULL") != "true" {
 		t.Skip("a slow proof: set REMIT_FULL=true")
@@ -48,7 +48,7 @@ func TestIncludesLikeGCC(t *testing.T) {
 		from := path.Join(path.Base(include), name)
 		for _, s := range specs {
 			if s.text == "stdc-predef.h" {
-				continue // gcc has included it before it begins
+				continue // gcc includes it before the file itself
 			}
 			want := gccFinds(t, files, root, path.Dir(from), s)
 			if got := strings.Join(resolveC(files, from, []spec{s}), " "); got != want {
@@ -60,7 +60,7 @@ func TestIncludesLikeGCC(t *testing.T) {
 	t.Logf("%d includes", checked)
 }
 
-// systemFolders gives the folders that gcc looks for headers in.
+// systemFolders returns the folders in which gcc searches for headers.
 func systemFolders(t *testing.T) []string {
 	command := exec.Command("gcc", "-x", "c", "-E", "-v", os.DevNull)
 	var said bytes.Buffer
@@ -77,7 +77,7 @@ func systemFolders(t *testing.T) []string {
 	return found
 }
 
-// commandFor writes the commands of a build that looks in some folders.
+// commandFor returns a compile_commands.json for a build with these folders.
 func commandFor(t *testing.T, root string, folders []string) string {
 	arguments := []string{"gcc"}
 	for _, folder := range folders {
@@ -90,8 +90,8 @@ func commandFor(t *testing.T, root string, folders []string) string {
 	return string(commands)
 }
 
-// gccFinds gives the file of the workspace that gcc includes for a spec. A header of its own that only leads on to the
-// one of that name is passed over.
+// gccFinds returns the file of the workspace that gcc includes for a spec. It skips gcc's own
+// header that only includes the one of the same name.
 func gccFinds(t *testing.T, files Files, root, folder string, s spec) string {
 	line := `#include "` + s.text + "\"\n"
 	if s.kind == cAngled {
@@ -100,7 +100,7 @@ func gccFinds(t *testing.T, files Files, root, folder string, s spec) string {
 	command := exec.Command("gcc", "-x", "c", "-H", "-fsyntax-only", "-iquote", path.Join(root, folder), "-")
 	command.Dir = t.TempDir()
 	command.Stdin = strings.NewReader(line)
-	said, _ := command.CombinedOutput() // a header that may not be included by itself is an error, but is told all the same
+	said, _ := command.CombinedOutput() // a header that may not be included by itself is an error, but is listed nevertheless
 	for line := range strings.Lines(string(said)) {
 		dots, file, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if file = strings.TrimPrefix(path.Clean(file), root+"/"); strings.Trim(dots, ".") == "" && files.Has(file) &&

@@ -8,11 +8,12 @@ import (
 	"sync"
 )
 
-// mostReferences is how many projects are followed from the one of a file.
-const mostReferences = 64
+// maxReferences limits the number of referenced projects that are followed from that of a file.
+const maxReferences = 64
 
-// resolveCSharp resolves using directives by the convention that a namespace is a folder of a project: the file's own,
-// and those that it refers to. Only files that are in the namespace count.
+// resolveCSharp resolves using directives by the convention that a namespace is a folder of a
+// project: the file's own, and those that it references. Only files that are in the namespace
+// count.
 func resolveCSharp(files Files, from string, specs []spec) []string {
 	r := csharp{files: files, projects: csharpProjects(files, from, specs)}
 	return resolveNames(specs, r.namespace, r.typeOrNamespace)
@@ -24,7 +25,7 @@ type csharp struct {
 	projects []sourceRoot
 }
 
-// namespace gives the files of a namespace in the first project that has any.
+// namespace returns the files of a namespace in the first project that has any.
 func (r csharp) namespace(name string) []string {
 	return namespaceFiles(r.files, r.projects, name, ".cs", func(content []byte) bool {
 		specs, _ := extractCSharp(content)
@@ -32,7 +33,8 @@ func (r csharp) namespace(name string) []string {
 	})
 }
 
-// typeOrNamespace gives the file of a type, or of the type that it is in; or the files of a namespace.
+// typeOrNamespace returns the file of a type, or of the type that contains it; or the files of a
+// namespace.
 func (r csharp) typeOrNamespace(name string) []string {
 	for part := name; strings.Contains(part, "."); {
 		namespace, _ := splitName(part)
@@ -44,12 +46,13 @@ func (r csharp) typeOrNamespace(name string) []string {
 	return r.namespace(name)
 }
 
-// csharpProjects gives the project that a file is in and those that it refers to, each once, as the folders where the
-// namespaces that begin with theirs are. Without a project file the file's own namespace tells where namespaces begin.
+// csharpProjects returns the project of a file and those that it references, each once, as the
+// folders of the namespaces that begin with theirs. Without a project file, the root is derived
+// from the file's own namespace.
 func csharpProjects(files Files, from string, specs []spec) []sourceRoot {
 	var found []sourceRoot
 	seen := map[string]bool{}
-	for queue := nearestProjects(files, from); len(queue) > 0 && len(found) < mostReferences; queue = queue[1:] {
+	for queue := nearestProjects(files, from); len(queue) > 0 && len(found) < maxReferences; queue = queue[1:] {
 		content, err := files.Read(queue[0])
 		if seen[queue[0]] || err != nil {
 			continue
@@ -71,7 +74,7 @@ func csharpProjects(files Files, from string, specs []spec) []sourceRoot {
 	return found
 }
 
-// nearestProjects gives the project files of the nearest folder above that has any.
+// nearestProjects returns the project files of the nearest folder above that has any.
 func nearestProjects(files Files, from string) []string {
 	for folder := range upwards(path.Dir(from)) {
 		if found := inFolder(files, folder, ".csproj"); len(found) > 0 {
@@ -88,7 +91,7 @@ var (
 	})
 )
 
-// rootNamespace gives the namespace that a project begins with: what it says, or its name.
+// rootNamespace returns the root namespace of a project: the declared one, or its name.
 func rootNamespace(file string, content []byte) string {
 	if said := projectNamespace().FindSubmatch(content); said != nil && !strings.Contains(string(said[1]), "$(") {
 		return strings.TrimSpace(string(said[1]))

@@ -13,8 +13,8 @@ type cssReader struct {
 	specs []spec
 }
 
-// extractCSS reads CSS and the languages that are made into it. In CSS itself // begins no comment, but nobody means anything
-// else by it.
+// extractCSS reads CSS and the languages that compile to it. It treats // as a comment in CSS too,
+// since authors mean it so.
 func extractCSS(content []byte) ([]spec, error) {
 	r := &cssReader{scanner: scan("scss", content)}
 	for r.Tok.Kind != lexical.End {
@@ -33,7 +33,7 @@ func extractCSS(content []byte) ([]spec, error) {
 	return r.specs, nil
 }
 
-// word gives the word at hand with the hyphens in it, in lower case, and goes on behind it.
+// word consumes the current word, including hyphens, and returns it in lower case.
 func (r *cssReader) word() string {
 	start := r.Tok.Start
 	for r.At < len(r.Src) && (r.Src[r.At] == '-' || lexical.IsWordByte(r.Src[r.At])) {
@@ -51,7 +51,7 @@ func (r *cssReader) add(line int, text string, k kind) {
 	}
 }
 
-// rule reads what stands behind the name of a rule, if it imports something.
+// rule reads what follows the name of an at-rule, if it imports something.
 func (r *cssReader) rule() {
 	name := ""
 	if r.Tok.Kind == lexical.Word {
@@ -68,7 +68,7 @@ func (r *cssReader) rule() {
 	}
 }
 
-// list reads targets with commas between them, behind the options that Less has in parentheses.
+// list reads targets separated by commas, after the optional parentheses of Less.
 func (r *cssReader) list() {
 	if r.Takes("(") {
 		for r.Tok.Kind != lexical.End && !r.Sees(")", ";", "{", "}") {
@@ -81,7 +81,7 @@ func (r *cssReader) list() {
 	}
 }
 
-// target reads a string or url(x) that is imported.
+// target reads an imported string or url(x).
 func (r *cssReader) target() bool {
 	switch {
 	case isText(r.Tok):
@@ -95,7 +95,7 @@ func (r *cssReader) target() bool {
 	return false
 }
 
-// url reads what stands in the parentheses of url(x), and goes on behind it.
+// url reads the contents of url(x), and advances past it.
 func (r *cssReader) url(k kind) {
 	line := r.Line
 	rest := strings.TrimLeft(r.Src[r.At+1:], " \t\r\n")
@@ -117,7 +117,7 @@ func (r *cssReader) url(k kind) {
 	r.Takes(")")
 }
 
-// declaration reads what stands behind a word, if it imports something.
+// declaration reads what follows a word, if it imports something.
 func (r *cssReader) declaration() {
 	switch word := r.word(); {
 	case word == "url" && r.Has("("):
@@ -146,8 +146,8 @@ func (r *cssReader) origin() {
 	}
 }
 
-// stylesheet resolves the path of a style sheet, whose extension may be left out. In Sass it may be a part of others,
-// whose name begins with an underscore, or a folder with an index.
+// stylesheet resolves the path of a style sheet, whose extension may be omitted. In Sass it may be
+// a partial, whose name begins with an underscore, or a folder with an index.
 func (r *nodeResolver) stylesheet(full string) (string, bool) {
 	if file, ok := r.exact(full); ok {
 		return file, true
@@ -167,8 +167,8 @@ func (r *nodeResolver) firstExact(candidates ...string) (string, bool) {
 	return firstFound(candidates, r.exact)
 }
 
-// link resolves an address in a page. One that begins with a slash is beneath the top of the site: the page's own folder
-// or that of its package, or what they keep for the site as it is.
+// link resolves a URL in a page. One that begins with a slash is relative to the root of the site:
+// the folder of the page or of its package, or their folder of static files.
 func (r *nodeResolver) link(text string) (string, bool) {
 	folder := path.Dir(r.from)
 	if !strings.HasPrefix(text, "/") {

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// memory is a workspace of a few files, by path, for tests.
+// memory is an in-memory workspace.
 type memory map[string]string
 
 var _ Files = memory(nil)
@@ -99,14 +99,14 @@ func (d disk) Named(name string) []string {
 	return found
 }
 
-// An importing is a file in a workspace, and the files it must be found to depend on, in order.
+// An importing is a file in a workspace, with the expected dependencies in order.
 type importing struct {
 	name string
 	from string
 	want []string
 }
 
-// check compares what the files of a workspace depend on with what they should.
+// check compares the dependencies of files with the expected ones.
 func check(t *testing.T, files memory, language string, cases []importing) {
 	t.Helper()
 	for _, c := range cases {

@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// extractGo reads the import declarations of a Go file. Patterns of //go:embed are no imports.
+// extractGo reads the import declarations of a Go file. Patterns of //go:embed are not imports.
 func extractGo(content []byte) ([]spec, error) {
 	fset := gotoken.NewFileSet()
 	file, err := parser.ParseFile(fset, "", content, parser.ImportsOnly|parser.SkipObjectResolution)
@@ -33,8 +33,8 @@ func extractGo(content []byte) ([]spec, error) {
 	return specs, nil
 }
 
-// goSyntaxError takes the first complaint of Go's parser. The line is counted here, because the parser's own may come
-// from a //line comment.
+// goSyntaxError converts the first error of Go's parser. It counts the line itself, because the
+// parser's may come from a //line comment.
 func goSyntaxError(content []byte, err error) error {
 	var list goscanner.ErrorList
 	if !errors.As(err, &list) || len(list) == 0 {
@@ -44,8 +44,8 @@ func goSyntaxError(content []byte, err error) error {
 	return &SyntaxError{Line: 1 + bytes.Count(content[:offset], []byte("\n")), Why: list[0].Msg}
 }
 
-// resolveGo gives the files of the packages that are imported, as `go list` names them in GoFiles and CgoFiles on this
-// system with cgo.
+// resolveGo returns the files of the imported packages, as `go list` returns them in GoFiles and
+// CgoFiles on this system with cgo.
 func resolveGo(files Files, from string, specs []spec) []string {
 	build, ok := goBuildOf(files, path.Dir(from))
 	if !ok {
@@ -60,19 +60,19 @@ func resolveGo(files Files, from string, specs []spec) []string {
 	return found
 }
 
-// A goPlace says where packages are: those whose import path begins with prefix are beneath folder. Every path begins
-// with the empty prefix.
+// A goPlace says where packages are: those whose import path begins with prefix are below folder.
+// Every path begins with the empty prefix.
 type goPlace struct{ prefix, folder string }
 
-// A goBuild is what the go command knows when it looks for an import.
+// A goBuild is what the go command uses to resolve an import.
 type goBuild struct {
 	files    Files
 	modules  []goPlace // of the workspace, longest prefix first
-	vendor   string    // the folder of vendored packages, "" if there is none
+	vendor   string    // the folder of vendored packages; "" if there is none
 	replaced []goPlace // longest prefix first
 }
 
-// goBuildOf finds the module and the go.work that hold for the files in a folder.
+// goBuildOf finds the module and the go.work that apply to the files in a folder.
 func goBuildOf(files Files, folder string) (*goBuild, bool) {
 	own, ok := nearest(folder, func(f string) bool { return files.Has(path.Join(f, "go.mod")) })
 	if !ok {
@@ -88,7 +88,7 @@ func goBuildOf(files Files, folder string) (*goBuild, bool) {
 		b.add(module)
 		module.replace(replacements)
 	}
-	top.replace(replacements) // a go.work has the last word
+	top.replace(replacements) // a go.work takes precedence
 	for prefix, folder := range replacements {
 		if folder != "" {
 			b.replaced = append(b.replaced, goPlace{prefix, folder})
@@ -102,8 +102,8 @@ func goBuildOf(files Files, folder string) (*goBuild, bool) {
 	return b, true
 }
 
-// add makes a module known by its path. The modules of Go's own source are different: packages of std have no prefix,
-// and cmd sees those of std.
+// add registers a module by its path. The modules of Go's own source are special: packages of std
+// have no prefix, and cmd may import those of std.
 func (b *goBuild) add(module *goModule) {
 	folder := module.folder
 	switch module.path {
@@ -155,7 +155,7 @@ func (b *goBuild) among(places []goPlace, name string) (string, bool) {
 	return "", false
 }
 
-// nested tells whether another module begins between a module's folder and one beneath it.
+// nested reports whether another module begins between a module's folder and a folder below it.
 func (b *goBuild) nested(module, folder string) bool {
 	for ; folder != module && folder != "."; folder = path.Dir(folder) {
 		if b.files.Has(path.Join(folder, "go.mod")) {
@@ -165,7 +165,8 @@ func (b *goBuild) nested(module, folder string) bool {
 	return false
 }
 
-// goPackageFiles gives the files that make up the package in a folder when it is built for this system with cgo.
+// goPackageFiles returns the files of the package in a folder when it is built for this system with
+// cgo.
 func goPackageFiles(files Files, folder string) []string {
 	var found []string
 	for _, name := range files.In(folder) {
@@ -180,7 +181,8 @@ func goPackageFiles(files Files, folder string) []string {
 	return found
 }
 
-// goFileFits tells whether a file's name and build constraint hold, and whether it is more than documentation.
+// goFileFits reports whether a file's name and build constraint match, and whether it is more than
+// documentation.
 func goFileFits(name string, content []byte) bool {
 	context := build.Default
 	context.GOOS, context.GOARCH, context.CgoEnabled, context.BuildTags = runtime.GOOS, runtime.GOARCH, true, nil
@@ -192,7 +194,7 @@ func goFileFits(name string, content []byte) bool {
 	return file == nil || file.Name == nil || file.Name.Name != "documentation"
 }
 
-// A goModule is what a go.mod or a go.work says, as far as it matters where packages are.
+// A goModule is the content of a go.mod or a go.work as far as it locates packages.
 type goModule struct {
 	folder   string
 	path     string
@@ -201,16 +203,16 @@ type goModule struct {
 	replaces []goReplacement
 }
 
-// A goReplacement says that a module is in another place: in a folder, if the target begins with a dot.
+// A goReplacement is a replace directive. The target is a folder if it begins with a dot.
 type goReplacement struct{ path, version, target string }
 
-// readGoModule reads the go.mod in a folder. What cannot be read says nothing.
+// readGoModule reads the go.mod in a folder. It ignores what it cannot parse.
 func readGoModule(files Files, folder string) *goModule {
 	content, _ := readIn(files, folder, "go.mod")
 	return parseGoModule(folder, content)
 }
 
-// goWorkUsing finds the go.work that holds in a module's folder, if it uses that module.
+// goWorkUsing finds the go.work that applies to a module's folder, if it uses that module.
 func goWorkUsing(files Files, module string) (*goModule, bool) {
 	folder, ok := nearest(module, func(f string) bool { return files.Has(path.Join(f, "go.work")) })
 	if !ok {
@@ -221,7 +223,7 @@ func goWorkUsing(files Files, module string) (*goModule, bool) {
 	return work, slices.Contains(work.uses, module)
 }
 
-// replace notes in which folder each replaced module is: "" if that is no folder of the workspace.
+// replace records the folder of each replaced module; "" if it is not a folder of the workspace.
 func (m *goModule) replace(folders map[string]string) {
 	for _, r := range m.replaces {
 		if required := m.required[r.path]; r.version != "" && required != "" && required != r.version {
@@ -254,7 +256,7 @@ func parseGoModule(folder string, content []byte) *goModule {
 	return m
 }
 
-// note takes in one directive.
+// note processes one directive.
 func (m *goModule) note(verb string, words []string) {
 	switch {
 	case verb == "module" && len(words) == 1:

@@ -99,7 +99,7 @@ import "example.com/far"`,
 	})
 }
 
-// other names a file after a system that this is not.
+// other returns a file name for a different operating system.
 func other() string {
 	if runtime.GOOS == "windows" {
 		return "linux.go"

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A goListed is a package as `go list -json` tells of it.
+// A goListed is a package in the output of `go list -json`.
 type goListed struct {
 	ImportPath, Dir                              string
 	Standard                                     bool
@@ -27,7 +27,7 @@ type goListed struct {
 
 const goListFields = "ImportPath,Dir,Standard,GoFiles,CgoFiles,TestGoFiles,XTestGoFiles,ImportMap,Module"
 
-// goList asks the go command for packages, offline, in a folder.
+// goList runs go list offline in a folder.
 func goList(t *testing.T, folder string, args ...string) []goListed {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list", "-e", "-json=" + goListFields}, args...)...)
@@ -54,9 +54,10 @@ func goList(t *testing.T, folder string, args ...string) []goListed {
 	}
 }
 
-// compareWithGoList compares what every file of the listed packages depends on with what go list says, and tells how many
-// imports of files there were. root is the workspace, module the folder of the module that was listed: files of another one
-// may see other packages than they would if theirs were the main module.
+// compareWithGoList compares the dependencies of every file of the listed packages with those of go
+// list, and returns the number of compared imports. root is the workspace, module the folder of the
+// listed module: files of another module may see other packages than if theirs were the main
+// module.
 func compareWithGoList(t *testing.T, root, module string, packages []goListed) (compared int) {
 	t.Helper()
 	beneath := map[string][]string{} // files of a package of the workspace, by import path
@@ -114,13 +115,13 @@ func compareGoFile(t *testing.T, files disk, file string, beneath map[string][]s
 	return len(want)
 }
 
-// TestGoOnThisModule holds the resolver against the go command on the module that this test belongs to.
+// TestGoOnThisModule compares the resolver with the go command on the module of this test.
 func TestGoOnThisModule(t *testing.T) {
 	root, err := filepath.Abs("../../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	packages := goList(t, root, "./...") // every package of the module is among them
+	packages := goList(t, root, "./...") // including every package of the module
 	files := compareWithGoList(t, root, ".", packages)
 	if files < 100 {
 		t.Errorf("only %d imports of files were compared", files)
@@ -128,7 +129,8 @@ func TestGoOnThisModule(t *testing.T) {
 	t.Logf("%d imports of files are the same", files)
 }
 
-// TestGoOnStandardLibrary does the same with Go's own source, where vendored packages, systems and tags are many.
+// TestGoOnStandardLibrary does the same with Go's own source, which has many vendored packages,
+// systems and tags.
 func TestGoOnStandardLibrary(t *testing.T) {
 	if os.Getenv("REMIT_FULL") != "true" {
 		t.Skip("slow: set REMIT_FULL=true")
@@ -140,13 +142,14 @@ func TestGoOnStandardLibrary(t *testing.T) {
 	root := filepath.Join(strings.TrimSpace(string(output)), "src")
 	packages := goList(t, root, "-deps", "std", "cmd")
 	for i := range packages {
-		// Test imports of vendored packages are not among what is listed.
+		// Test imports of vendored packages are not listed.
 		packages[i].TestGoFiles, packages[i].XTestGoFiles = nil, nil
 	}
 	t.Logf("%d imports of files compared", compareWithGoList(t, root, "", packages))
 }
 
-// TestGoOnWorkspaces holds the resolver against the go command where modules are nested, replaced, used and vendored.
+// TestGoOnWorkspaces compares the resolver with the go command for nested, replaced, used and
+// vendored modules.
 func TestGoOnWorkspaces(t *testing.T) {
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

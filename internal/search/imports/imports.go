@@ -1,5 +1,6 @@
-// Package imports finds the files of a workspace that a source file depends on: it reads what the file imports, and
-// resolves that to files as the language's own tools would.
+// Package imports finds the files of a workspace that a source file depends on: it reads the file's
+// imports and resolves them to files as the language's own tools do. It finds no dependencies
+// outside of the workspace.
 package imports
 
 import (
@@ -10,16 +11,18 @@ import (
 	"remit/internal/search/lexical"
 )
 
-// Files is the workspace as a resolver sees it: regular files that may be read, by slash-separated path beneath the root.
+// Files is the workspace as a resolver sees it: readable regular files, by slash-separated path
+// relative to the root.
 type Files interface {
-	// Read returns the content of a file. It fails if there is none, or if it may not be read.
+	// Read returns the content of a file. It returns an error if the file does not exist or may not
+	// be read.
 	Read(path string) ([]byte, error)
-	// Has tells whether there is such a file; a folder is none.
+	// Has reports whether a file exists; a folder does not count.
 	Has(path string) bool
-	// In names what is directly in a folder, "." being the root: files, and folders with a slash at the end, in order of
-	// their bytes. It gives nothing if there is no such folder.
+	// In returns the names in a folder ("." is the root): files, and folders with a trailing slash,
+	// in byte order. It returns nothing if there is no such folder.
 	In(folder string) []string
-	// Named gives the paths of all files whose last element is name, in order.
+	// Named returns the paths of all files whose last element is name, sorted.
 	Named(name string) []string
 }
 
@@ -29,38 +32,39 @@ type SyntaxError struct {
 	Why  string
 }
 
-// Error tells line and reason.
+// Error returns the line and the reason.
 func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("Syntax error at line %d: %s", e.Line, e.Why)
 }
 
-// A spec is one import as it stands in a file.
+// A spec is one import as written in a file.
 type spec struct {
 	text string // what is imported, as written, without quotes
 	line int
 	kind kind
 }
 
-// kind tells ways to import apart where a language resolves them differently. The zero kind is the ordinary one.
+// kind distinguishes forms of imports that a language resolves differently. The zero kind is the
+// ordinary one.
 type kind uint8
 
-// mostImports is how many imports of a file are looked at, and longestImport how long one may be: nobody writes more,
-// but somebody could.
+// maxImports limits the imports of a file that are resolved, and maxImport the length of one. Only
+// hostile files exceed them.
 const (
-	mostImports   = 10_000
-	longestImport = 1_000
+	maxImports = 10_000
+	maxImport  = 1_000
 )
 
-// A specList gathers the imports of a file, within the limits.
+// A specList collects the imports of a file, within the limits.
 type specList struct{ specs []spec }
 
 func (l *specList) add(text string, line int, k kind) {
-	if text != "" && len(text) <= longestImport && len(l.specs) < mostImports {
+	if text != "" && len(text) <= maxImport && len(l.specs) < maxImports {
 		l.specs = append(l.specs, spec{text, line, k})
 	}
 }
 
-// resolveEach gives the files that find knows for specs, in order.
+// resolveEach returns the files that find returns for specs, in order.
 func resolveEach(specs []spec, find func(s spec) (file string, ok bool)) []string {
 	var found []string
 	for _, s := range specs {
@@ -71,8 +75,8 @@ func resolveEach(specs []spec, find func(s spec) (file string, ok bool)) []strin
 	return found
 }
 
-// Of returns the files that a file depends on directly, each once, in order of their first import. The file itself is
-// not among them. A language that is not known has no imports. An error is a *SyntaxError.
+// Of returns the files that a file depends on directly, each once, in order of their first import,
+// without the file itself. An unknown language has no imports. An error is a *SyntaxError.
 func Of(files Files, path, languageName string, content []byte) ([]string, error) {
 	l, ok := languages[languageName]
 	if !ok {
@@ -82,20 +86,20 @@ func Of(files Files, path, languageName string, content []byte) ([]string, error
 	if err != nil {
 		return nil, err
 	}
-	specs = slices.DeleteFunc(specs[:min(len(specs), mostImports)], func(s spec) bool { return len(s.text) > longestImport })
+	specs = slices.DeleteFunc(specs[:min(len(specs), maxImports)], func(s spec) bool { return len(s.text) > maxImport })
 	return once(l.resolve(newListedFiles(files), path, specs), path), nil
 }
 
-// A language knows how files of one language import others.
+// A language defines how files of one language import others.
 type language struct {
 	// extract reads the imports of a file, in order. An error is a *SyntaxError.
 	extract func(content []byte) ([]spec, error)
-	// resolve gives the files that the specs of one file mean. from is that file's path. What is not in the workspace
-	// gives nothing.
+	// resolve returns the files to which the specs of one file refer. from is that file's path.
+	// Imports from outside of the workspace yield nothing.
 	resolve func(files Files, from string, specs []spec) []string
 }
 
-// languages are known by the names that package source gives them.
+// languages maps the names used by package outline to their definitions.
 var languages = map[string]language{
 	"go":         {extractGo, resolveGo},
 	"python":     {extractPython, resolvePython},
@@ -120,8 +124,9 @@ var languages = map[string]language{
 	"less":       {extractCSS, resolveWeb},
 }
 
-// listedFiles are the files of a workspace, as long as the imports of one file are resolved. A folder is listed once, and
-// not at all if the one above does not have it: a resolver looks in many places, and nearly all of them are not there.
+// listedFiles caches folder listings while the imports of one file are resolved. It lists a folder
+// once, and not at all if its parent does not contain it: a resolver tries many places, and nearly
+// all of them do not exist.
 type listedFiles struct {
 	Files
 	folders map[string][]string
@@ -131,12 +136,12 @@ func newListedFiles(files Files) *listedFiles {
 	return &listedFiles{Files: files, folders: map[string][]string{}}
 }
 
-// Has keeps the promise of Files.
+// Has implements Files.
 func (l *listedFiles) Has(file string) bool {
 	return lists(l.In(path.Dir(file)), path.Base(file))
 }
 
-// In keeps the promise of Files.
+// In implements Files.
 func (l *listedFiles) In(folder string) []string {
 	names, known := l.folders[folder]
 	if known || outside(folder) {
@@ -149,7 +154,7 @@ func (l *listedFiles) In(folder string) []string {
 	return names
 }
 
-// lists tells whether a name is among those of a folder.
+// lists reports whether a name is in the listing of a folder.
 func lists(names []string, name string) bool {
 	_, found := slices.BinarySearch(names, name)
 	return found
@@ -158,14 +163,14 @@ func lists(names []string, name string) bool {
 // A scanner walks over the tokens of a file for an extractor.
 type scanner struct{ *lexical.Scanner }
 
-// scan begins at the first token of a text.
+// scan returns a scanner at the first token of a text.
 func scan(language string, content []byte) scanner {
 	s := scanner{lexical.New(language, content)}
 	s.Next()
 	return s
 }
 
-// problem gives what the scanner found wrong so far, as an extractor returns it.
+// problem returns the scanner's error so far as a *SyntaxError.
 func (s scanner) problem() error { return syntaxError(s.Err) }
 
 func syntaxError(err *lexical.Error) error {
@@ -175,5 +180,6 @@ func syntaxError(err *lexical.Error) error {
 	return &SyntaxError{Line: err.Line, Why: err.Why}
 }
 
-// isText tells whether a token is a literal whose text is what it means.
+// isText reports whether a token is a string literal whose text can be used as it is: without
+// interpolation and without escapes that matter.
 func isText(t lexical.Token) bool { return t.Kind == lexical.Text && t.Quote != 0 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// texts writes the imports that an extractor finds in a line each: line, kind and text.
+// texts formats imports, one per line: line, kind and text.
 func texts(specs []spec) string {
 	var b strings.Builder
 	for _, s := range specs {
@@ -17,7 +17,7 @@ func texts(specs []spec) string {
 	return b.String()
 }
 
-// extracts compares what an extractor finds in a text with what it should.
+// extracts compares the result of an extractor with the expected one.
 func extracts(t *testing.T, extract func([]byte) ([]spec, error), content string, want ...string) {
 	t.Helper()
 	specs, err := extract([]byte(content))
@@ -29,7 +29,7 @@ func extracts(t *testing.T, extract func([]byte) ([]spec, error), content string
 	}
 }
 
-// refuses compares the error of an extractor with the line that it should name.
+// refuses checks the line in the error of an extractor.
 func refuses(t *testing.T, extract func([]byte) ([]spec, error), content string, line int) {
 	t.Helper()
 	_, err := extract([]byte(content))
@@ -39,8 +39,8 @@ func refuses(t *testing.T, extract func([]byte) ([]spec, error), content string,
 	}
 }
 
-// fuzzes tries an extractor on whatever bytes: it may refuse them, but gives lines that are there, in order, and nothing
-// empty that would mean a folder.
+// fuzzes fuzzes an extractor: it may return an error, but returned lines must exist and be in
+// order, and no text may be empty, since that would mean a folder.
 func fuzzes(f *testing.F, name string, seeds ...string) {
 	for _, seed := range seeds {
 		f.Add([]byte(seed))

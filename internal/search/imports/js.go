@@ -8,7 +8,7 @@ import (
 	"remit/internal/search/lexical"
 )
 
-// extractJS reads what a script imports.
+// extractJS reads the imports of a script.
 func extractJS(content []byte) ([]spec, error) {
 	specs, err := lexical.Read("javascript", content, func(s *lexical.Scanner) []spec {
 		r := &jsReader{scanner: scanner{s}}
@@ -24,15 +24,16 @@ func extractJS(content []byte) ([]spec, error) {
 	return specs, nil
 }
 
-// A jsReader finds the imports among the tokens of a script. Its methods take the tokens that they know, and leave the
-// first that they do not.
+// A jsReader finds the imports among the tokens of a script. Its methods consume the tokens that
+// they recognise, and stop at the first other one.
 type jsReader struct {
 	scanner
 	before lexical.Token
 	specs  []spec
 }
 
-// references reads the lines like /// <reference path="x" /> that stand before the first token, and goes to that.
+// references reads lines like /// <reference path="x" /> before the first token, and advances to
+// that token.
 func (r *jsReader) references() {
 	r.Comments = true
 	for t := r.Next(); t.Kind == lexical.Comment; t = r.Next() {
@@ -49,7 +50,7 @@ func (r *jsReader) references() {
 	r.Comments = false
 }
 
-// step takes one token at least.
+// step consumes at least one token.
 func (r *jsReader) step() {
 	at, property := r.Tok, r.Property()
 	declared := at.Text == "module" && r.before.Kind == lexical.Word && r.before.Text == "declare"
@@ -74,10 +75,10 @@ func (r *jsReader) advance() {
 	r.Next()
 }
 
-// isString tells whether the token at hand is a string, and no template.
+// isString reports whether the current token is a string, not a template.
 func (r *jsReader) isString() bool { return isText(r.Tok) && r.Tok.Quote != '`' }
 
-// take goes on if the token at hand is that word or mark.
+// take advances if the current token is that word or mark.
 func (r *jsReader) take(text string) bool {
 	if !r.Sees(text) {
 		return false
@@ -86,7 +87,7 @@ func (r *jsReader) take(text string) bool {
 	return true
 }
 
-// add notes what a string names.
+// add adds the import that a string names.
 func (r *jsReader) add(token lexical.Token, k kind) {
 	if text, ok := jsUnquote(token.Text); ok && text != "" {
 		r.specs = append(r.specs, spec{text, token.Line, k})
@@ -115,7 +116,7 @@ func (r *jsReader) meta() {
 	}
 }
 
-// clause reads what is imported, and from where.
+// clause reads an import clause and its from.
 func (r *jsReader) clause() {
 	k := kind(0)
 	if r.take("type") && !r.Sees(",") && !r.Sees("from") && !r.Sees("=") {
@@ -143,7 +144,7 @@ func (r *jsReader) assigned(k kind) {
 	}
 }
 
-// from reads from "x". Without the string it takes the word alone, which may be a name.
+// from reads from "x". Without the string it consumes only the word, which may be a name.
 func (r *jsReader) from(k kind) bool {
 	if !r.take("from") || !r.isString() {
 		return false
@@ -153,7 +154,7 @@ func (r *jsReader) from(k kind) bool {
 	return true
 }
 
-// exporting reads what follows export, if it comes from another file.
+// exporting reads what follows export, if it re-exports from another file.
 func (r *jsReader) exporting() {
 	k := kind(0)
 	if r.take("type") {
@@ -185,7 +186,7 @@ func (r *jsReader) requiring() {
 	}
 }
 
-// argument reads a string that is an argument of its own.
+// argument reads a string that is a complete argument.
 func (r *jsReader) argument(k kind) {
 	token := r.Tok
 	if !isText(token) {
@@ -197,7 +198,7 @@ func (r *jsReader) argument(k kind) {
 	}
 }
 
-// creating reads URL("x", import.meta.url) behind new.
+// creating reads URL("x", import.meta.url) after new.
 func (r *jsReader) creating() {
 	if !r.take("URL") || !r.take("(") || !r.isString() {
 		return
@@ -209,7 +210,7 @@ func (r *jsReader) creating() {
 	}
 }
 
-// declaring reads the name of a module whose declarations are added to.
+// declaring reads the name of a module that is augmented.
 func (r *jsReader) declaring() {
 	token := r.Tok
 	r.advance()
@@ -218,7 +219,7 @@ func (r *jsReader) declaring() {
 	}
 }
 
-// jsUnquote resolves the escapes of what stands between quotes.
+// jsUnquote resolves the escapes in a string.
 func jsUnquote(text string) (string, bool) {
 	if !strings.Contains(text, `\`) {
 		return text, true

@@ -10,8 +10,8 @@ import (
 	"remit/internal/complexitytest"
 )
 
-// A reading is a text, and the imports that must be found in it: "line text", with the kind if it is not the ordinary
-// one.
+// A reading is a text with the expected imports: "line text", with the kind if it is not the
+// ordinary one.
 type reading struct{ name, text, want string }
 
 func checkReadings(t *testing.T, extract func([]byte) ([]spec, error), cases []reading) {
@@ -68,7 +68,7 @@ func TestJSImports(t *testing.T) {
 	})
 }
 
-// TestJSSlashes: a slash divides, or begins a regular expression, in which quotes mean nothing.
+// TestJSSlashes: a slash divides, or begins a regular expression, in which quotes have no meaning.
 func TestJSSlashes(t *testing.T) {
 	for _, text := range []string{
 		`a = /'/`, `a = b / c / '/'`, `f(/["'` + "`" + `]/g)`, `if (a) /'/.test(b)`, `while(x) /"/.exec(y)`, `(a) / 1; '/'`, `a[0] / 1; '/'`,
@@ -84,7 +84,7 @@ func TestJSSlashes(t *testing.T) {
 	}
 }
 
-// TestJSElements: text between tags is no code, and what looks like a tag in TypeScript is none.
+// TestJSElements: text between tags is not code, and angle brackets of TypeScript are not tags.
 func TestJSElements(t *testing.T) {
 	for _, text := range []string{
 		`a = <b>don't import 'x'</b>`, `a = <>it's {b} "</>`, `a = <b c="'" d='"' e={'}'} {...f} g />`, `return <b>{c ? <d>'</d> : "'"}'</b>`,

@@ -10,8 +10,8 @@ import (
 	"remit/internal/jsonc"
 )
 
-// A jsonObject is a JSON object with its members in order, since the conditions of a package are tried in order.
-// Values are jsonObject, []any, string, bool, json.Number or nil.
+// A jsonObject is a JSON object with its members in order, because the conditions of a package are
+// tried in order. Values are jsonObject, []any, string, bool, json.Number or nil.
 type jsonObject []jsonMember
 
 type jsonMember struct {
@@ -19,7 +19,7 @@ type jsonMember struct {
 	value any
 }
 
-// get gives the last member of that name, nil if there is none.
+// get returns the last member of that name, or nil.
 func (o jsonObject) get(name string) any {
 	for i := len(o) - 1; i >= 0; i-- {
 		if o[i].name == name {
@@ -39,12 +39,12 @@ func (o jsonObject) text(name string) string {
 	return value
 }
 
-// texts gives a member that is a string or an array of strings.
+// texts returns a member that is a string or an array of strings.
 func (o jsonObject) texts(name string) []string {
 	return textsOf(o.get(name))
 }
 
-// textsOf gives the strings of a value that is one, or a list with some.
+// textsOf returns the strings of a value that is a string or a list.
 func textsOf(value any) []string {
 	switch v := value.(type) {
 	case string:
@@ -61,20 +61,21 @@ func textsOf(value any) []string {
 	return nil
 }
 
-// parseJSON reads JSON with comments and trailing commas, as tools of JavaScript write their configuration.
+// parseJSON parses JSON with comments and trailing commas, as in configuration files of JavaScript
+// tools.
 func parseJSON(content []byte) (jsonObject, error) {
 	value, err := jsonc.Parse(content)
 	if err == nil && value.Value == nil {
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read JSON: %w", err)
+		return nil, fmt.Errorf("parse JSON: %w", err)
 	}
 	object, _ := plainJSON(value).(jsonObject)
 	return object, nil
 }
 
-// plainJSON makes the library's tree one of plain values.
+// plainJSON converts the library's tree into plain values.
 func plainJSON(value hujson.Value) any {
 	switch v := value.Value.(type) {
 	case *hujson.Object:

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// mostModules is how many modules of a workspace are looked into for a package, the nearest ones.
-const mostModules = 100
+// maxModules limits the modules of a workspace that are searched for a package, the nearest ones.
+const maxModules = 100
 
 func jvmEndings() []string { return []string{".java", ".kt", ".scala"} }
 
@@ -18,8 +18,8 @@ type jvm struct {
 	from     string
 	own      sourceRoot
 	isTest   bool
-	packages map[string][][]string // the files of packages that were asked for, by source set
-	places   map[string][]jvmPlace // the folders of packages that were asked for
+	packages map[string][][]string // the files of packages, by source set; a cache
+	places   map[string][]jvmPlace // the folders of packages; a cache
 }
 
 // A jvmPlace is the folder of a package in a source set.
@@ -27,8 +27,8 @@ type jvmPlace struct{ set, folder string }
 
 func jvmPlaceAt(root string) jvmPlace { return jvmPlace{path.Dir(root), root} }
 
-// resolveJVM resolves the imports of Java, Kotlin and Scala: in the file's own source root, then in whatever root of the
-// workspace is nearest.
+// resolveJVM resolves the imports of Java, Kotlin and Scala: in the file's own source root, then in
+// the nearest roots of the workspace.
 func resolveJVM(files Files, from string, specs []spec) []string {
 	r := &jvm{files: files, from: from, isTest: isJVMTest(from), packages: map[string][][]string{}, places: map[string][]jvmPlace{}}
 	r.own = sourceRoot{folder: path.Dir(from)}
@@ -40,7 +40,7 @@ func resolveJVM(files Files, from string, specs []spec) []string {
 	return resolveNames(specs, r.name, r.all)
 }
 
-// name resolves the name of a class, of what is in one, or of a function or property of a package.
+// name resolves the name of a class, of a member of one, or of a function or property of a package.
 func (r *jvm) name(name string) []string {
 	for end := len(name); end > 0; end = strings.LastIndexByte(name[:end], '.') {
 		part := name[:end]
@@ -63,7 +63,7 @@ func (r *jvm) all(name string) []string {
 		return []string{file}
 	}
 	if sets := r.setsOf(name); len(sets) > 0 {
-		return sets[0][:min(len(sets[0]), mostOfPackage)]
+		return sets[0][:min(len(sets[0]), maxOfPackage)]
 	}
 	return r.name(name)
 }
@@ -87,7 +87,8 @@ func (r *jvm) class(name string) (string, bool) {
 	return slices.MinFunc(found, r.nearer), true
 }
 
-// declaring finds the file of a package that declares a name, in Kotlin or Scala, whatever the file is called.
+// declaring finds the file of a package that declares a name, in Kotlin or Scala, whatever the
+// file's name.
 func (r *jvm) declaring(name string) (string, bool) {
 	namespace, _ := splitName(name)
 	if namespace == "" {
@@ -96,7 +97,8 @@ func (r *jvm) declaring(name string) (string, bool) {
 	return firstFound(r.setsOf(namespace), func(set []string) (string, bool) { return firstDeclaring(r.files, set, name) })
 }
 
-// setsOf gives the files of a package, by source set, the nearest first: a set may have roots for several languages.
+// setsOf returns the files of a package, by source set, the nearest first: a set may have roots for
+// several languages.
 func (r *jvm) setsOf(name string) [][]string {
 	return cached(r.packages, name, func() [][]string { return r.findSets(name) })
 }
@@ -121,8 +123,8 @@ func (r *jvm) findSets(name string) [][]string {
 	return sets
 }
 
-// placesOf gives the folders of a package, the nearest first. They are beneath those of the package around it: where
-// nobody has that, as with most packages of others, nothing needs to be looked for.
+// placesOf returns the folders of a package, the nearest first. They are below those of the parent
+// package: if that does not exist, as with most external packages, no search is needed.
 func (r *jvm) placesOf(name string) []jvmPlace {
 	places, known := r.places[name]
 	if known {
@@ -145,7 +147,7 @@ func (r *jvm) placesOf(name string) []jvmPlace {
 	return places
 }
 
-// described gives the files of a package that has a package-info.java, wherever its root is.
+// described returns the files of a package that has a package-info.java, wherever its root is.
 func (r *jvm) described(name string) [][]string {
 	infos := endingIn(r.files, strings.ReplaceAll(name, ".", "/")+"/package-info.java")
 	if len(infos) == 0 {
@@ -154,8 +156,8 @@ func (r *jvm) described(name string) [][]string {
 	return [][]string{inFolder(r.files, path.Dir(slices.MinFunc(infos, r.nearer)), jvmEndings()...)}
 }
 
-// roots gives the source roots that have every folder of their packages, the nearest first: the file's own, unless it
-// leaves some out, and those of the modules of the workspace.
+// roots returns the source roots that have every folder of their packages, the nearest first: the
+// file's own, unless it omits some, and those of the modules of the workspace.
 func (r *jvm) roots() []jvmPlace {
 	var folders []string
 	for _, module := range r.modules() {
@@ -172,7 +174,7 @@ func (r *jvm) roots() []jvmPlace {
 	return places
 }
 
-// modules gives the folders of the modules of the workspace that are nearest.
+// modules returns the folders of the nearest modules of the workspace.
 func (r *jvm) modules() []string {
 	var modules []string
 	for _, build := range []string{"pom.xml", "build.gradle", "build.gradle.kts", "build.xml", "build.sbt"} {
@@ -184,10 +186,10 @@ func (r *jvm) modules() []string {
 	slices.SortStableFunc(modules, func(a, b string) int {
 		return cmp.Compare(shared(r.from, b+"/"), shared(r.from, a+"/"))
 	})
-	return modules[:min(len(modules), mostModules)]
+	return modules[:min(len(modules), maxModules)]
 }
 
-// moduleRoots gives the source roots of a module: src/main/java and the like, and src itself.
+// moduleRoots returns the source roots of a module: src/main/java and the like, and src itself.
 func (r *jvm) moduleRoots(module string) []string {
 	src := path.Join(module, "src")
 	roots := []string{src}
@@ -201,8 +203,8 @@ func (r *jvm) moduleRoots(module string) []string {
 	return roots
 }
 
-// nearer orders files and roots by how likely the file that imports means them: what is not for tests, unless it is a
-// test itself; what is in the same module; what is in src/main.
+// nearer orders files and roots by how likely the importing file means them: non-test code, unless
+// it is a test itself; the same module; src/main.
 func (r *jvm) nearer(a, b string) int {
 	return cmp.Or(
 		compareBool(!r.isTest && isJVMTest(a), !r.isTest && isJVMTest(b)),

@@ -86,7 +86,7 @@ import com.acme.lib.*
 
 func FuzzKotlin(f *testing.F) { fuzzes(f, "kotlin", kotlinMain, "/*/*", "@file:[") }
 
-// TestKotlinShortFolders: a project may leave out the folders of what all of its packages begin with.
+// TestKotlinShortFolders: a project may omit the folders of the common prefix of its packages.
 func TestKotlinShortFolders(t *testing.T) {
 	files := memory{
 		"app/build.gradle.kts":                       "",

@@ -12,8 +12,8 @@ import (
 // markdownWiki is [[name]].
 const markdownWiki kind = 1
 
-// extractMarkdown reads links, images, definitions of references, wiki links, and the src and href of HTML tags in a
-// Markdown file. Code, comments and front matter have none.
+// extractMarkdown reads links, images, reference definitions, wiki links, and the src and href of
+// HTML tags in a Markdown file. Code, comments and front matter have none.
 func extractMarkdown(content []byte) ([]spec, error) {
 	d := markdown.Parse(string(content))
 	links := slices.Concat(d.Links, d.Others)
@@ -29,7 +29,7 @@ func extractMarkdown(content []byte) ([]spec, error) {
 	return list.specs, nil
 }
 
-// resolveMarkdown gives the files that links lead to, of whatever kind they are.
+// resolveMarkdown returns the files that links lead to, of any kind.
 func resolveMarkdown(files Files, from string, specs []spec) []string {
 	return resolveEach(specs, func(s spec) (string, bool) {
 		if s.kind == markdownWiki {
@@ -56,7 +56,7 @@ func linkedPage(files Files, from, text string) (string, bool) {
 	return page(files, target, strings.HasSuffix(name, "/"))
 }
 
-// hasScheme tells whether a destination names a scheme, as in mailto:somebody.
+// hasScheme reports whether a destination has a scheme, as in mailto:somebody.
 func hasScheme(text string) bool {
 	for i := range len(text) {
 		c := text[i]
@@ -72,7 +72,7 @@ func hasScheme(text string) bool {
 	return false
 }
 
-// page finds a file, the page that stands for a folder, or the page whose ending a link leaves out.
+// page finds a file, the index page of a folder, or a page whose extension the link omits.
 func page(files Files, target string, folder bool) (string, bool) {
 	if !folder && files.Has(target) {
 		return target, true
@@ -96,7 +96,7 @@ func page(files Files, target string, folder bool) (string, bool) {
 	return "", false
 }
 
-// wikiPage finds the only file that a wiki link can mean.
+// wikiPage finds the only file that a wiki link can refer to.
 func wikiPage(files Files, text string) (string, bool) {
 	name, _, _ := strings.Cut(text, "|")
 	name, _, _ = strings.Cut(name, "#")

@@ -8,19 +8,20 @@ import (
 	"remit/internal/search/lexical"
 )
 
-// Kinds of imports in languages whose names are in packages or namespaces.
+// Kinds of imports in languages with packages or namespaces.
 const (
 	oneName kind = iota // one class, function or member; in C# a namespace
-	allOf               // whatever is in a package or a class; in C# what is in a type
-	ownName             // no import: the package or namespace that the file itself is in
+	allOf               // everything in a package or a class; in C# in a type
+	ownName             // not an import: the package or namespace of the file itself
 )
 
-// A header says how the head of a file names what the file is in and what it imports. Nothing after the head is looked at.
+// A header defines how the head of a file names its own package and its imports. The rest of the
+// file is not read.
 type header struct {
 	language string
-	own      string // the word before the package or namespace that the file is in
-	imports  string // the word before what is imported
-	// read reads what follows that word.
+	own      string // the keyword before the package or namespace of the file
+	imports  string // the keyword before an import
+	// read reads what follows that keyword.
 	read func(s scanner, specs []spec) []spec
 }
 
@@ -54,13 +55,14 @@ func (h header) extract(content []byte) ([]spec, error) {
 		default:
 			return specs, s.problem()
 		}
-		if len(full) > longestImport {
+		if len(full) > maxImport {
 			return specs, s.problem()
 		}
 	}
 }
 
-// annotation moves past an annotation. That of a Kotlin file may say what it is for, and hold several: @file:[A B("x")].
+// annotation skips an annotation. A Kotlin file annotation may have a target and contain several:
+// @file:[A B("x")].
 func (s scanner) annotation() {
 	for range 2 {
 		s.Name(".")
@@ -77,11 +79,11 @@ func (s scanner) annotation() {
 	}
 }
 
-// A naming says how a language writes a list of names.
+// A naming defines how a language writes a list of names.
 type naming struct {
 	mark     string // between the parts of a name
 	one, all kind
-	words    map[string]kind // what may stand before a name, and the kind that it makes of it
+	words    map[string]kind // modifiers before a name, with the kind of import that they cause
 }
 
 // importedNames reads what follows import in Java, Kotlin and Scala.
@@ -89,7 +91,7 @@ func importedNames(s scanner, specs []spec) []spec {
 	return s.names(specs, naming{mark: ".", one: oneName, all: allOf, words: map[string]kind{"static": oneName}}, "")
 }
 
-// names reads names with commas between them: a.b, a.b.*, a.b._, a.b as c, a.{b, c => d, *}.
+// names reads names separated by commas: a.b, a.b.*, a.b._, a.b as c, a.{b, c => d, *}.
 func (s scanner) names(specs []spec, n naming, prefix string) []spec {
 	for s.Tok.Kind == lexical.Word || s.Sees(n.mark, "*") {
 		found := spec{line: s.Tok.Line, kind: n.one}
@@ -122,7 +124,7 @@ func (s scanner) names(specs []spec, n naming, prefix string) []spec {
 	return specs
 }
 
-// otherName moves past the name that something gets here: as b, => b.
+// otherName skips an alias: as b, => b.
 func (s scanner) otherName() {
 	switch {
 	case isKeyword(s.Tok, "as"):
@@ -134,13 +136,13 @@ func (s scanner) otherName() {
 	}
 }
 
-// isKeyword tells whether a token is one of these words, in small or capital letters.
+// isKeyword reports whether a token is one of these words, ignoring case.
 func isKeyword(t lexical.Token, words ...string) bool {
 	return t.Kind == lexical.Word && slices.Contains(words, strings.ToLower(t.Text))
 }
 
-// using reads what follows the word in C#: a namespace, static and a type, or another name for something. What is no directive
-// but a statement is none.
+// using reads what follows the keyword in C#: a namespace, static and a type, or an alias. It
+// ignores using statements, which are not directives.
 func using(s scanner, specs []spec) []spec {
 	found := spec{line: s.Tok.Line, kind: oneName}
 	if s.Takes("static") {
@@ -172,7 +174,7 @@ func (s scanner) csharpName() string {
 	return name
 }
 
-// declaringWords are the words that declare a name, by language.
+// declaringWords are the keywords that declare a name, by language.
 var declaringWords = map[string][]string{
 	"kotlin": {"class", "interface", "object", "typealias", "fun", "val", "var"},
 	"scala":  {"class", "trait", "object", "enum", "type", "def", "val", "given"},
@@ -180,12 +182,13 @@ var declaringWords = map[string][]string{
 	"php":    {"class", "interface", "trait", "enum", "function", "const"},
 }
 
-// declares tells whether a file declares a name, by one of the words that do so in its language; in PHP, in a namespace.
+// declares reports whether a file declares a name with one of its language's keywords; in PHP, in a
+// namespace.
 func declares(language string, content []byte, namespace, name string) bool {
 	if !strings.Contains(string(content), name) {
 		return false
 	}
-	words, top := declaringWords[language], language == "kotlin" || language == "scala" // where only what is not indented counts
+	words, top := declaringWords[language], language == "kotlin" || language == "scala" // where only unindented declarations count
 	s := scan(language, content)
 	for counts := namespace == "" || language != "php"; s.Tok.Kind != lexical.End; {
 		switch {
@@ -208,7 +211,7 @@ func declares(language string, content []byte, namespace, name string) bool {
 	return false
 }
 
-// declared reads a name that is declared: foo, <T> foo, List<T>.foo, A?.foo.
+// declared reads a declared name: foo, <T> foo, List<T>.foo, A?.foo.
 func (s scanner) declared() string {
 	if s.Sees("<") {
 		s.Enclosed("<", ">")
@@ -225,14 +228,14 @@ func (s scanner) declared() string {
 	}
 }
 
-// A sourceRoot is a folder under which packages are folders, without those of prefix: Kotlin lets a project leave out
-// the part that all of its packages share.
+// A sourceRoot is a folder below which packages are folders, without those in prefix: a Kotlin
+// project may omit the folders of the prefix that all of its packages share.
 type sourceRoot struct {
 	folder string
-	prefix string // with a dot at the end, unless empty
+	prefix string // with a trailing dot, unless empty
 }
 
-// rootOf gives the source root of a file by the package that it says it is in, with dots.
+// rootOf returns the source root of a file, derived from the name of its package, with dots.
 func rootOf(from, packageName string) sourceRoot {
 	root := sourceRoot{folder: path.Dir(from)}
 	rest := strings.Split(packageName, ".")
@@ -246,13 +249,13 @@ func rootOf(from, packageName string) sourceRoot {
 	return root
 }
 
-// place gives the folder or file without an ending that a name with dots has beneath a root.
+// place returns the path, without an extension, of a dotted name below a root.
 func (r sourceRoot) place(name string) (string, bool) {
 	rest, ok := strings.CutPrefix(name+".", r.prefix)
 	return path.Join(r.folder, strings.ReplaceAll(rest, ".", "/")), ok
 }
 
-// firstPlace finds the file that a name with dots has beneath the first of the roots that has one.
+// firstPlace finds the file of a dotted name below the first of the roots that has one.
 func firstPlace(files Files, roots []sourceRoot, name string, endings ...string) (string, bool) {
 	return firstFound(roots, func(root sourceRoot) (string, bool) {
 		return firstFound(endings, func(ending string) (string, bool) {
@@ -262,7 +265,8 @@ func firstPlace(files Files, roots []sourceRoot, name string, endings ...string)
 	})
 }
 
-// namespaceFiles gives the files of a namespace in the first of the roots that has any that are wanted.
+// namespaceFiles returns the files of a namespace in the first of the roots that has any wanted
+// ones.
 func namespaceFiles(files Files, roots []sourceRoot, name, ending string, wanted func(content []byte) bool) []string {
 	for _, root := range roots {
 		folder, ok := root.place(name)
@@ -271,7 +275,7 @@ func namespaceFiles(files Files, roots []sourceRoot, name, ending string, wanted
 		}
 		var found []string
 		for _, file := range inFolder(files, folder, ending) {
-			if content, err := files.Read(file); err == nil && len(found) < mostOfPackage && wanted(content) {
+			if content, err := files.Read(file); err == nil && len(found) < maxOfPackage && wanted(content) {
 				found = append(found, file)
 			}
 		}
@@ -282,7 +286,8 @@ func namespaceFiles(files Files, roots []sourceRoot, name, ending string, wanted
 	return nil
 }
 
-// firstDeclaring finds the first of some files that declares a name with dots. Those of Java have the name of what they declare.
+// firstDeclaring finds the first of some files that declares a dotted name. Java files are named
+// after what they declare.
 func firstDeclaring(files Files, among []string, name string) (string, bool) {
 	namespace, simple := splitName(name)
 	return firstFound(among, func(file string) (string, bool) {
@@ -292,16 +297,18 @@ func firstDeclaring(files Files, among []string, name string) (string, bool) {
 	})
 }
 
-// splitName cuts a name before its last dot.
+// splitName splits a name before its last dot.
 func splitName(name string) (namespace, simple string) {
 	dot := strings.LastIndexByte(name, '.')
 	return name[:max(dot, 0)], name[dot+1:]
 }
 
-// declaringLanguages are those in which a file declares names that need not be its own, by extension.
+// declaringLanguages are the languages in which a file may declare names other than its own, by
+// extension.
 var declaringLanguages = map[string]string{".kt": "kotlin", ".scala": "scala", ".cs": "csharp", ".php": "php"}
 
-// resolveNames gives the files of names that are imported one by one, and of those that stand for all in them.
+// resolveNames returns the files of names that are imported individually, and of those imported as
+// a whole.
 func resolveNames(specs []spec, one, all func(name string) []string) []string {
 	var found []string
 	for _, s := range specs {

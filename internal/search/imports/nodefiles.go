@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// A nodeResolver finds the files that the scripts of one folder import, in the manner of TypeScript and of bundlers. It
-// remembers the configuration it has read, and lives as long as the imports of one file are resolved.
+// A nodeResolver finds the files that the scripts of one folder import, as TypeScript and bundlers
+// do. It caches the configuration it has read, and is used for the imports of one file only.
 type nodeResolver struct {
 	files    Files
 	from     string
 	typed    bool // the importing file is TypeScript
 	packages map[string]*nodePackage
-	spaces   map[string]*nodeSpace // by the folder of their root
+	spaces   map[string]*nodeSpace // by root folder
 	configs  map[string]*tsConfig
-	going    []*tsConfig // what goes for from, once somebody has asked
-	searched bool        // whether somebody has
+	going    []*tsConfig // the configurations that apply to from, once searched
+	searched bool        // whether going is set
 }
 
 func newNodeResolver(files Files, from string) *nodeResolver {
@@ -26,12 +26,13 @@ func newNodeResolver(files Files, from string) *nodeResolver {
 	}
 }
 
-// nodeTyped tells whether a file is TypeScript, or may hold some.
+// nodeTyped reports whether a file is TypeScript, or may contain some.
 func nodeTyped(file string) bool {
 	return slices.Contains([]string{".ts", ".tsx", ".mts", ".cts", ".vue", ".svelte", ".astro"}, path.Ext(file))
 }
 
-// resolve finds the file of one import. A query or fragment behind the path is for the bundler.
+// resolve finds the file of one import. It ignores a query or fragment after the path, which is for
+// the bundler.
 func (r *nodeResolver) resolve(s spec) (string, bool) {
 	if file, ok := r.written(s); ok {
 		return file, true
@@ -43,7 +44,7 @@ func (r *nodeResolver) resolve(s spec) (string, bool) {
 	return "", false
 }
 
-// written resolves an import exactly as it stands.
+// written resolves an import exactly as written.
 func (r *nodeResolver) written(s spec) (string, bool) {
 	text, folder := s.text, path.Dir(r.from)
 	switch s.kind {
@@ -75,7 +76,7 @@ func nodeRelative(text string) bool {
 	return text == "." || text == ".." || strings.HasPrefix(text, "./") || strings.HasPrefix(text, "../")
 }
 
-// exact gives a path if it is that of a file of the workspace.
+// exact returns a path if it is that of a file of the workspace.
 func (r *nodeResolver) exact(file string) (string, bool) {
 	if outside(file) || nodeForeign(file) || !r.files.Has(file) {
 		return "", false
@@ -83,12 +84,12 @@ func (r *nodeResolver) exact(file string) (string, bool) {
 	return file, true
 }
 
-// nodeForeign tells whether a path leads into what a package manager has installed.
+// nodeForeign reports whether a path leads into packages that a package manager has installed.
 func nodeForeign(file string) bool {
 	return strings.HasPrefix(file, "node_modules/") || strings.Contains(file, "/node_modules/")
 }
 
-// relative resolves ./x and ../x; where folders are laid over each other (rootDirs), from each of them.
+// relative resolves ./x and ../x; with rootDirs, from each of the overlaid folders.
 func (r *nodeResolver) relative(text string, k kind) (string, bool) {
 	folder := path.Dir(r.from)
 	if file, ok := r.beneath(folder, text, k); ok {
@@ -104,7 +105,7 @@ func (r *nodeResolver) relative(text string, k kind) (string, bool) {
 	return r.built(path.Join(folder, text), k)
 }
 
-// beneath resolves a path in a folder. One that ends in a slash, or in dots, is a folder itself.
+// beneath resolves a path in a folder. A path that ends in a slash, or in dots, is a folder itself.
 func (r *nodeResolver) beneath(folder, text string, k kind) (string, bool) {
 	full := path.Join(folder, text)
 	if last := text[strings.LastIndexByte(text, '/')+1:]; last == "" || last == "." || last == ".." {
@@ -113,7 +114,7 @@ func (r *nodeResolver) beneath(folder, text string, k kind) (string, bool) {
 	return r.place(full, k)
 }
 
-// place resolves the path of a file, whose extension may be left out, or of a folder.
+// place resolves the path of a file, whose extension may be omitted, or of a folder.
 func (r *nodeResolver) place(full string, k kind) (string, bool) {
 	if outside(full) {
 		return "", false
@@ -124,8 +125,8 @@ func (r *nodeResolver) place(full string, k kind) (string, bool) {
 	return r.folder(full, k)
 }
 
-// file resolves the path of a file, whose extension may be left out or be that of what it is compiled to. Where types alone
-// are imported, declarations come before compiled code.
+// file resolves the path of a file, whose extension may be omitted or be that of its compiled
+// output. For type-only imports, declarations take precedence over compiled code.
 func (r *nodeResolver) file(full string, k kind) (string, bool) {
 	if !r.typed {
 		if file, ok := r.exact(full); ok {
@@ -151,12 +152,12 @@ func (r *nodeResolver) file(full string, k kind) (string, bool) {
 	return r.exact(stem + compiled.declaration)
 }
 
-// extended finds the first of the files that a path with one of the extensions is.
+// extended finds the first existing file of a path with one of the extensions.
 func (r *nodeResolver) extended(stem string, extensions []string) (string, bool) {
 	return firstFound(extensions, func(extension string) (string, bool) { return r.exact(stem + extension) })
 }
 
-// nodeCompiled has the extensions of compiled code, each with those of what it may be compiled from, and of its declarations.
+// nodeCompiled maps the extensions of compiled code to those of its sources and declarations.
 var nodeCompiled = map[string]struct {
 	sources     []string
 	declaration string
@@ -167,7 +168,8 @@ var nodeCompiled = map[string]struct {
 	".cjs": {[]string{".cts"}, ".d.cts"},
 }
 
-// nodeCode are the extensions of scripts, in order. Declarations come before code where types alone are imported.
+// nodeCode returns the extensions of scripts, in order. Declarations come before code for type-only
+// imports.
 func nodeCode(k kind) []string {
 	if k == jsTypeOnly {
 		return []string{".ts", ".tsx", ".d.ts", ".mts", ".cts", ".d.mts", ".d.cts", ".js", ".jsx", ".mjs", ".cjs"}
@@ -175,7 +177,7 @@ func nodeCode(k kind) []string {
 	return []string{".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", ".d.ts", ".d.mts", ".d.cts"}
 }
 
-// folder resolves a folder: by what its package.json says, or to its index.
+// folder resolves a folder: by its package.json, or to its index.
 func (r *nodeResolver) folder(full string, k kind) (string, bool) {
 	if outside(full) {
 		return "", false

@@ -91,7 +91,7 @@ func TestNodeExports(t *testing.T) {
 	})
 }
 
-// TestNodeSources: what a package gives is built, and its source is found.
+// TestNodeSources: the entry points of a package are built files, and their sources are found.
 func TestNodeSources(t *testing.T) {
 	for name, c := range map[string]struct{ manifest, source, config string }{
 		"dist":           {`"main": "dist/index.js"`, "src/index.ts", ""},
@@ -122,7 +122,7 @@ func TestNodeSources(t *testing.T) {
 	check(t, files, "javascript", []importing{{"by path", "bin/run.js", []string{"src/cli.ts"}}})
 }
 
-// reads are files that note what is read.
+// reads records the files that are read.
 type reads struct {
 	memory
 	read map[string]bool
@@ -133,7 +133,8 @@ func (r reads) Read(path string) ([]byte, error) {
 	return r.memory.Read(path)
 }
 
-// TestNodeMembers: a package is found whatever its folder is called, and quickly if that is called like it.
+// TestNodeMembers: a package is found whatever its folder is called, and quickly if the names are
+// equal.
 func TestNodeMembers(t *testing.T) {
 	files := memory{
 		"package.json":          `{"workspaces": ["p/*"]}`,
@@ -159,7 +160,8 @@ func TestNodeMembers(t *testing.T) {
 	}
 }
 
-// TestHostileWorkspace: a pnpm-workspace.yaml that is no YAML, or would cost too much, has no members.
+// TestHostileWorkspace: a pnpm-workspace.yaml that is invalid, or would cost too much, has no
+// members.
 func TestHostileWorkspace(t *testing.T) {
 	for _, content := range []string{
 		"packages: [", "packages:\n  - *a\n", "packages:\n  a: b\n", "packages: " + strings.Repeat("[", 1<<20), "packages: ['packages/*']\n" + strings.Repeat("# a\n", 1<<16),

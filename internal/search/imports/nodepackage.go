@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// A nodePackage is a package.json and where it lies.
+// A nodePackage is a package.json with its folder.
 type nodePackage struct {
 	folder string
 	jsonObject
 }
 
-// packageIn reads the package.json of a folder, nil if there is none.
+// packageIn reads the package.json of a folder; nil if there is none.
 func (r *nodeResolver) packageIn(folder string) *nodePackage {
 	return cached(r.packages, folder, func() *nodePackage {
 		content, ok := readIn(r.files, folder, "package.json")
@@ -24,7 +24,7 @@ func (r *nodeResolver) packageIn(folder string) *nodePackage {
 	})
 }
 
-// packageOf gives the package that a file belongs to, nil if it belongs to none.
+// packageOf returns the package that a file belongs to; nil if there is none.
 func (r *nodeResolver) packageOf(file string) *nodePackage {
 	for folder := range upwards(path.Dir(file)) {
 		if p := r.packageIn(folder); p != nil {
@@ -34,7 +34,8 @@ func (r *nodeResolver) packageOf(file string) *nodePackage {
 	return nil
 }
 
-// nodeSplit splits @scope/name/rest into the package's name and the path beneath it, which begins with a dot.
+// nodeSplit splits @scope/name/rest into the package's name and the path below it, which begins
+// with a dot.
 func nodeSplit(text string) (name, beneath string) {
 	name, rest, _ := strings.Cut(text, "/")
 	if strings.HasPrefix(name, "@") {
@@ -79,7 +80,8 @@ func (r *nodeResolver) linked(own *nodePackage, name string) (string, bool) {
 	return "", false
 }
 
-// offered resolves what a package offers under a path beneath it: by its exports if it says any, else by file.
+// offered resolves a path below a package: by the package's exports if it has any, otherwise by
+// file.
 func (r *nodeResolver) offered(p *nodePackage, beneath string, k kind) (string, bool) {
 	if p == nil {
 		return "", false
@@ -103,7 +105,7 @@ func (r *nodeResolver) offered(p *nodePackage, beneath string, k kind) (string, 
 	return r.source(p, beneath, k)
 }
 
-// main resolves what a package gives by its main file.
+// main resolves the main file of a package.
 func (r *nodeResolver) main(p *nodePackage, k kind) (string, bool) {
 	fields := []string{"main", "module", "source", "types", "typings", "style", "sass"}
 	if k == jsTypeOnly {
@@ -121,7 +123,8 @@ func (r *nodeResolver) main(p *nodePackage, k kind) (string, bool) {
 	return firstFound(targets, func(target string) (string, bool) { return r.source(p, target, k) })
 }
 
-// target resolves what a main field names: a file, with or without its extension, or a folder with an index.
+// target resolves the value of a main field: a file, with or without its extension, or a folder
+// with an index.
 func (r *nodeResolver) target(p *nodePackage, target string, k kind) (string, bool) {
 	full := path.Join(p.folder, target)
 	if full == p.folder {
@@ -133,7 +136,7 @@ func (r *nodeResolver) target(p *nodePackage, target string, k kind) (string, bo
 	return r.file(path.Join(full, "index"), k)
 }
 
-// entrance finds the main source of a package by the names it usually has.
+// entrance finds the main source of a package by its usual names.
 func (r *nodeResolver) entrance(p *nodePackage, k kind) (string, bool) {
 	own := p.text("name")
 	own = own[strings.LastIndexByte(own, '/')+1:]
@@ -141,8 +144,7 @@ func (r *nodeResolver) entrance(p *nodePackage, k kind) (string, bool) {
 	return firstFound(names, func(name string) (string, bool) { return r.file(path.Join(p.folder, name), k) })
 }
 
-// source finds the file that a built one comes from: as the configuration of the compiler says, or where sources
-// usually are.
+// source finds the source of a built file: by the compiler's configuration, or in the usual places.
 func (r *nodeResolver) source(p *nodePackage, target string, k kind) (string, bool) {
 	target = path.Clean(target)
 	if outside(target) {
@@ -158,7 +160,7 @@ func (r *nodeResolver) source(p *nodePackage, target string, k kind) (string, bo
 	})
 }
 
-// origin finds a file of the same name that another one can be made from.
+// origin finds a source with the same name as a built file.
 func (r *nodeResolver) origin(full string, k kind) (string, bool) {
 	if stem, ok := strings.CutSuffix(full, ".css"); ok {
 		return r.extended(stem, []string{".css", ".scss", ".sass", ".less"})
@@ -189,7 +191,7 @@ func (r *nodeResolver) compiled(p *nodePackage, target string, k kind) (string, 
 	return "", false
 }
 
-// built finds the source of a built file that is imported by its path, as programs beneath bin do it.
+// built finds the source of a built file that is imported by its path, as programs in bin do.
 func (r *nodeResolver) built(full string, k kind) (string, bool) {
 	if outside(full) {
 		return "", false
@@ -210,7 +212,7 @@ func (r *nodeResolver) built(full string, k kind) (string, bool) {
 	return "", false
 }
 
-// nodeStem takes the extensions off that a built file may have.
+// nodeStem removes the extensions that a built file may have.
 func nodeStem(file string) string {
 	folder, name := path.Split(file)
 	for {
@@ -227,7 +229,7 @@ func nodeStem(file string) string {
 	}
 }
 
-// nodeTails gives a path, and the path without the folders at its front that build tools write to.
+// nodeTails returns a path, and the path without leading output folders of build tools.
 func nodeTails(file string) []string {
 	tails := []string{file}
 	for {
@@ -240,7 +242,7 @@ func nodeTails(file string) []string {
 	}
 }
 
-// nodeOutput tells whether a folder's name is one of those that build tools write to.
+// nodeOutput reports whether a folder name is a usual output folder of build tools.
 func nodeOutput(folder string) bool {
 	switch strings.TrimPrefix(folder, "_") {
 	case "dist", "build", "built", "out", "output", "lib", "libs", "es", "es6", "es2015", "esm", "esm5", "esm2015", "cjs", "umd", "iife",
@@ -251,7 +253,7 @@ func nodeOutput(folder string) bool {
 	return strings.HasPrefix(folder, "dist-") || strings.HasPrefix(folder, "dist_")
 }
 
-// nodeEntries gives exports as an object of paths: it may be written as what "." alone means.
+// nodeEntries returns exports as an object of paths: it may be written as the value of "." alone.
 func nodeEntries(exports any) jsonObject {
 	if object, ok := exports.(jsonObject); ok && len(object) > 0 && strings.HasPrefix(object[0].name, ".") {
 		return object
@@ -259,7 +261,7 @@ func nodeEntries(exports any) jsonObject {
 	return jsonObject{{".", exports}}
 }
 
-// internal resolves "#x" by the imports of the package that the file belongs to.
+// internal resolves "#x" by the imports field of the file's package.
 func (r *nodeResolver) internal(text string, k kind) (string, bool) {
 	p := r.packageOf(r.from)
 	if p == nil {
@@ -276,7 +278,7 @@ func (r *nodeResolver) internal(text string, k kind) (string, bool) {
 	return r.exported(p, table, text, k)
 }
 
-// exported resolves a path by the table in which a package says what lies behind it.
+// exported resolves a path by the exports or imports table of a package.
 func (r *nodeResolver) exported(p *nodePackage, table jsonObject, beneath string, k kind) (string, bool) {
 	value, star, ok := nodeEntry(table, beneath, true)
 	if !ok {
@@ -286,8 +288,8 @@ func (r *nodeResolver) exported(p *nodePackage, table jsonObject, beneath string
 	if file, ok := r.firstOf(p, chosen, k); ok || denied {
 		return file, ok
 	}
-	// What is chosen would be built, and from sources that are not where they usually are. Another condition may name
-	// them; tools that run without a build have their own.
+	// The chosen target would be built, from sources that are not in the usual places. Another
+	// condition may name them: tools that run without a build have their own.
 	all, _ := nodeTargets(value, star, nil)
 	if file, ok := r.firstOf(p, all, k); ok || beneath != "." {
 		return file, ok
@@ -295,7 +297,7 @@ func (r *nodeResolver) exported(p *nodePackage, table jsonObject, beneath string
 	return r.entrance(p, k)
 }
 
-// firstOf gives the first target that there is, else the first whose source there is.
+// firstOf returns the first existing target, otherwise the first whose source exists.
 func (r *nodeResolver) firstOf(p *nodePackage, targets []string, k kind) (string, bool) {
 	targets = slices.DeleteFunc(targets, func(target string) bool { return !strings.HasPrefix(target, "./") })
 	if file, ok := firstFound(targets, func(target string) (string, bool) { return r.exact(path.Join(p.folder, target)) }); ok {
@@ -304,7 +306,7 @@ func (r *nodeResolver) firstOf(p *nodePackage, targets []string, k kind) (string
 	return firstFound(targets, func(target string) (string, bool) { return r.source(p, target, k) })
 }
 
-// conditions are those that hold for an import, besides default.
+// conditions returns the conditions that hold for an import, besides default.
 func (r *nodeResolver) conditions(k kind) map[string]bool {
 	held := map[string]bool{
 		"import": k != jsRequire, "require": k == jsRequire, "module": true, "node": true, "types": k == jsTypeOnly,
@@ -318,8 +320,9 @@ func (r *nodeResolver) conditions(k kind) map[string]bool {
 	return held
 }
 
-// nodeEntry finds the entry of a table for a path: itself, or the pattern with the longest text before its star, then behind it,
-// and what the star stands for. In a table of a package that is something, and a pattern that ends in a slash has its star there.
+// nodeEntry finds the entry of a table for a path: an exact one, or the pattern with the longest
+// text before its star, then after it, with what the star matches. In a package's table the star
+// must match something, and a pattern that ends in a slash implies a star.
 func nodeEntry(table jsonObject, text string, ofPackage bool) (value any, star string, ok bool) {
 	longest, length := -1, -1
 	for _, member := range table {
@@ -339,8 +342,8 @@ func nodeEntry(table jsonObject, text string, ofPackage bool) (value any, star s
 	return value, star, ok
 }
 
-// nodeTargets gives the files that an entry names, in order: those behind the conditions that hold, or all if held is
-// nil. It stops at null, by which a package says that there is nothing.
+// nodeTargets returns the files that an entry names, in order: those under conditions that hold, or
+// all if held is nil. It stops at null, by which a package hides a path.
 func nodeTargets(value any, star string, held map[string]bool) (found []string, stop bool) {
 	switch v := value.(type) {
 	case string:

@@ -11,8 +11,8 @@ import (
 	"remit/internal/search/markdown"
 )
 
-// mostMembers is how many packages of a workspace are asked for their name.
-const mostMembers = 1_000
+// maxMembers limits the packages of a workspace whose names are read.
+const maxMembers = 1_000
 
 // A nodeSpace is a workspace: packages that import each other by name.
 type nodeSpace struct {
@@ -20,7 +20,7 @@ type nodeSpace struct {
 	named   map[string]string // their folders by name, once all were read
 }
 
-// member finds a package of the workspaces that the importing file lies in by its name.
+// member finds a package by its name in the workspaces that contain the importing file.
 func (r *nodeResolver) member(name string) (string, bool) {
 	for folder := range upwards(path.Dir(r.from)) {
 		if found, ok := r.memberOf(r.spaceAt(folder), name); ok {
@@ -30,8 +30,8 @@ func (r *nodeResolver) member(name string) (string, bool) {
 	return "", false
 }
 
-// memberOf finds a member of a workspace by its name. Those whose folder is called like it are asked first, so that the
-// others need not be read; but nothing says that a folder must be.
+// memberOf finds a member of a workspace by its name. It first tries members whose folder has that
+// name, to avoid reading the others; but folder and package names may differ.
 func (r *nodeResolver) memberOf(space *nodeSpace, name string) (string, bool) {
 	for _, folder := range space.folders {
 		if base := path.Base(folder); base == path.Base(name) || base == strings.ReplaceAll(strings.TrimPrefix(name, "@"), "/", "-") {
@@ -42,7 +42,7 @@ func (r *nodeResolver) memberOf(space *nodeSpace, name string) (string, bool) {
 	}
 	if space.named == nil {
 		space.named = map[string]string{}
-		for _, folder := range space.folders[:min(len(space.folders), mostMembers)] {
+		for _, folder := range space.folders[:min(len(space.folders), maxMembers)] {
 			space.named[r.nameIn(folder)] = folder
 		}
 	}
@@ -50,7 +50,7 @@ func (r *nodeResolver) memberOf(space *nodeSpace, name string) (string, bool) {
 	return folder, ok
 }
 
-// spaceAt gives the workspace whose root a folder is, without members if it is none.
+// spaceAt returns the workspace with this root folder, without members if it is not a root.
 func (r *nodeResolver) spaceAt(root string) *nodeSpace {
 	return cached(r.spaces, root, func() *nodeSpace {
 		space, patterns := &nodeSpace{}, r.workspace(root)
@@ -67,7 +67,7 @@ func (r *nodeResolver) spaceAt(root string) *nodeSpace {
 	})
 }
 
-// nameIn reads the name of the package in a folder, "" if it has none.
+// nameIn returns the name of the package in a folder, or "".
 func (r *nodeResolver) nameIn(folder string) string {
 	content, err := r.files.Read(path.Join(folder, "package.json"))
 	if err != nil {
@@ -76,7 +76,7 @@ func (r *nodeResolver) nameIn(folder string) string {
 	return nodeName(content)
 }
 
-// nodeName reads the name of a package, which stands at the top of most, and leaves the rest alone.
+// nodeName reads the name of a package, which is usually at the top, and does not parse the rest.
 func nodeName(content []byte) string {
 	d := json.NewDecoder(bytes.NewReader(content))
 	if opening, err := d.Token(); err != nil || opening != json.Delim('{') {
@@ -96,7 +96,7 @@ func nodeName(content []byte) string {
 	return ""
 }
 
-// nodeMember tells whether a folder is that of a member. The root is one itself.
+// nodeMember reports whether a folder is that of a member. The root itself is one.
 func nodeMember(patterns []string, folder string) bool {
 	if folder == "." {
 		return true
@@ -112,7 +112,8 @@ func nodeMember(patterns []string, folder string) bool {
 	return in
 }
 
-// workspace gives the patterns of the members of a workspace, nothing if the folder is not the root of one.
+// workspace returns the patterns of the members of a workspace, or nothing if the folder is not a
+// workspace root.
 func (r *nodeResolver) workspace(folder string) []string {
 	var patterns []string
 	if p := r.packageIn(folder); p != nil {
@@ -120,7 +121,7 @@ func (r *nodeResolver) workspace(folder string) []string {
 		patterns = append(patterns, p.object("workspaces").texts("packages")...)
 	}
 	if content, ok := readIn(r.files, folder, "pnpm-workspace.yaml"); ok {
-		fields, _ := markdown.Front{Body: string(content)}.Fields() // which bounds what YAML may cost
+		fields, _ := markdown.Front{Body: string(content)}.Fields() // it limits the cost of parsing YAML
 		patterns = append(patterns, textsOf(fields["packages"])...)
 	}
 	if content, ok := readIn(r.files, folder, "lerna.json"); ok {

@@ -12,19 +12,19 @@ import (
 
 // Kinds of imports in PHP.
 const (
-	phpFile     kind = iota // a file beneath the including one's folder, or the include path
-	phpBeside               // a file by its place from the folder of the including one: __DIR__ . '/x'
+	phpFile     kind = iota // a file relative to the including file's folder, or to the include path
+	phpBeside               // a file relative to the folder of the including file: __DIR__ . '/x'
 	phpClass                // use A\B
 	phpFunction             // use function A\f, use const A\C
-	phpOwn                  // no import: the namespace that the file itself is in
+	phpOwn                  // not an import: the namespace of the file itself
 )
 
-// extractPHP reads what a PHP file uses and includes, wherever that stands.
+// extractPHP reads the use and include statements anywhere in a PHP file.
 func extractPHP(content []byte) ([]spec, error) {
 	s := scan("php", content)
 	uses := naming{mark: `\`, one: phpClass, all: phpClass, words: map[string]kind{"function": phpFunction, "const": phpFunction}}
 	var specs []spec
-	depth, top := 0, 0 // top is the depth at which use imports: in a class it is about traits
+	depth, top := 0, 0 // top is the depth at which use imports; in a class it is about traits
 	for before := (lexical.Token{}); s.Tok.Kind != lexical.End; {
 		at := s.Tok
 		s.Next()
@@ -52,13 +52,13 @@ func extractPHP(content []byte) ([]spec, error) {
 	return specs, s.problem()
 }
 
-// isMember tells whether a word is the name of a member, function or constant, whatever else it might mean.
+// isMember reports whether a word is the name of a member, function or constant here.
 func isMember(s scanner, before, at lexical.Token) bool {
 	text := strings.TrimRight(s.Src[:at.Start], " ")
 	return strings.HasSuffix(text, "->") || strings.HasSuffix(text, "::") || isKeyword(before, "function", "const")
 }
 
-// includes adds the file that the expression after require or include names, if that can be told from the text.
+// includes adds the file that the expression after require or include names, if it is constant.
 func (s scanner) includes(specs []spec, line int) []spec {
 	for s.Takes("(") {
 	}
@@ -76,8 +76,8 @@ func (s scanner) includes(specs []spec, line int) []spec {
 	return append(specs, spec{text, line, phpFile})
 }
 
-// phpFolder reads an expression that means the file's own folder or one above it, and tells how far above:
-// __DIR__, dirname(__FILE__), dirname(__DIR__, 2).
+// phpFolder reads an expression for the file's own folder or one above it, and returns how far
+// above: __DIR__, dirname(__FILE__), dirname(__DIR__, 2).
 func (s scanner) phpFolder() (up int, ok bool) {
 	open := 0
 	for s.phpCall("dirname") {
@@ -107,33 +107,34 @@ func (s scanner) phpFolder() (up int, ok bool) {
 	return up, true
 }
 
-// phpCall moves past the name of a function and the bracket after it.
+// phpCall skips the name of a function and the bracket after it.
 func (s scanner) phpCall(name string) bool {
 	s.Takes(`\`)
 	return s.Takes(name) && s.Takes("(")
 }
 
-// mostComposers is how many packages of a workspace are looked into for a class.
-const mostComposers = 200
+// maxComposers limits the packages of a workspace that are searched for a class.
+const maxComposers = 200
 
-// A php resolves what one PHP file uses and includes.
+// A php resolves the uses and includes of one PHP file.
 type php struct {
 	files    Files
 	from     string
 	own      []sourceRoot      // by the file's own namespace
 	composer []composerPackage // read when first needed
-	read     bool              // whether they were
+	read     bool              // whether composer is set
 }
 
-// A composerPackage is a folder with a composer.json, and where its classes are. Names have dots between their parts.
+// A composerPackage is a folder with a composer.json, and the locations of its classes. Names have
+// dots between their parts.
 type composerPackage struct {
 	folder          string
 	psr4, psr0      []sourceRoot // longest prefix first
 	classmap, files []string     // folders with classes, and files that are always loaded
 }
 
-// resolvePHP resolves included files by their path and used classes as Composer's autoloader does; without a
-// composer.json that knows a class, by the folders that the file's own namespace has.
+// resolvePHP resolves included files by their path and used classes as Composer's autoloader does.
+// If no composer.json locates a class, it uses the folders of the file's own namespace.
 func resolvePHP(files Files, from string, specs []spec) []string {
 	r := &php{files: files, from: from}
 	return resolveEach(specs, func(s spec) (string, bool) {
@@ -153,7 +154,8 @@ func resolvePHP(files Files, from string, specs []spec) []string {
 	})
 }
 
-// included finds a file that is included by a name alone: beside the file, or from the workspace's root.
+// included finds a file that is included by a relative name: in the file's folder, or from the
+// workspace's root.
 func (r *php) included(name string) (string, bool) {
 	if file, ok := fileIn(r.files, path.Dir(r.from), name); ok || strings.HasPrefix(name, ".") {
 		return file, ok
@@ -179,13 +181,15 @@ func (r *php) class(name string) (string, bool) {
 	return firstPlace(r.files, r.own, name, ".php")
 }
 
-// psr0Path gives the path of a class by PSR-0, where an underscore of the class's own name is a folder too.
+// psr0Path returns the path of a class by PSR-0, where an underscore in the class name is a folder
+// too.
 func psr0Path(name string) string {
 	namespace, simple := splitName(name)
 	return path.Join(strings.ReplaceAll(namespace, ".", "/"), strings.ReplaceAll(simple, "_", "/")+".php")
 }
 
-// mapped finds a class in the class map's folders, by a file that is called as it is and declares it.
+// mapped finds a class in the folders of the class map, by a file that has its name and declares
+// it.
 func (p composerPackage) mapped(files Files, name string) (string, bool) {
 	if len(p.classmap) == 0 {
 		return "", false
@@ -201,7 +205,8 @@ func (p composerPackage) mapped(files Files, name string) (string, bool) {
 	return firstDeclaring(files, among, name)
 }
 
-// function finds the file of a function or constant: among those that Composer always loads, or in the namespace's folder.
+// function finds the file of a function or constant: among those that Composer always loads, or in
+// the namespace's folder.
 func (r *php) function(name string) (string, bool) {
 	namespace, _ := splitName(name)
 	if namespace == "" {
@@ -219,14 +224,14 @@ func (r *php) function(name string) (string, bool) {
 				among = append(among, inFolder(r.files, folder, ".php")...)
 			}
 		}
-		if file, ok := firstDeclaring(r.files, among[:min(len(among), mostOfPackage)], name); ok {
+		if file, ok := firstDeclaring(r.files, among[:min(len(among), maxOfPackage)], name); ok {
 			return file, true
 		}
 	}
 	return "", false
 }
 
-// packages gives the workspace's Composer packages, the nearest first.
+// packages returns the workspace's Composer packages, the nearest first.
 func (r *php) packages() []composerPackage {
 	if r.read {
 		return r.composer
@@ -236,7 +241,7 @@ func (r *php) packages() []composerPackage {
 	slices.SortStableFunc(files, func(a, b string) int {
 		return cmp.Compare(r.distance(a), r.distance(b))
 	})
-	for _, file := range files[:min(len(files), mostComposers)] {
+	for _, file := range files[:min(len(files), maxComposers)] {
 		if content, err := r.files.Read(file); err == nil {
 			r.composer = append(r.composer, readComposer(path.Dir(file), content))
 		}
@@ -244,7 +249,8 @@ func (r *php) packages() []composerPackage {
 	return r.composer
 }
 
-// distance orders composer files: those above the file by how near they are, then others by what they share with it.
+// distance orders composer files: those above the file by distance, then the others by their common
+// folders with it.
 func (r *php) distance(composer string) int {
 	folder := path.Dir(composer)
 	if folder == "." || strings.HasPrefix(r.from, folder+"/") {
@@ -253,8 +259,8 @@ func (r *php) distance(composer string) int {
 	return 1000 - shared(r.from, composer)
 }
 
-// readComposer reads a composer.json. Parts that have another shape than they should, as an empty list where a map is
-// meant, are left out.
+// readComposer parses a composer.json. It ignores parts of the wrong type, such as an empty list in
+// place of a map.
 func readComposer(folder string, content []byte) composerPackage {
 	object, _ := parseJSON(content)
 	p := composerPackage{folder: folder}
@@ -271,7 +277,7 @@ func readComposer(folder string, content []byte) composerPackage {
 	return p
 }
 
-// composerRoots gives the folders of a section, with what the names of their classes begin with.
+// composerRoots returns the folders of a section, with the prefixes of their class names.
 func composerRoots(folder string, section jsonObject) []sourceRoot {
 	var roots []sourceRoot
 	for _, member := range section {

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// mostOfPackage is how many files are given at most for a package or a namespace that is imported as a whole.
-const mostOfPackage = 200
+// maxOfPackage limits the files of a package or a namespace that is imported as a whole.
+const maxOfPackage = 200
 
-// upwards gives a folder and those above it, the nearest first, "." last.
+// upwards returns a folder and its parents, the nearest first, "." last.
 func upwards(folder string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for yield(folder) && folder != "." && folder != "/" {
@@ -19,7 +19,7 @@ func upwards(folder string) iter.Seq[string] {
 	}
 }
 
-// nearest finds the closest folder, from the given one upwards, in which ok holds.
+// nearest finds the closest folder, from the given one upwards, for which ok is true.
 func nearest(folder string, ok func(folder string) bool) (string, bool) {
 	for above := range upwards(folder) {
 		if ok(above) {
@@ -29,24 +29,24 @@ func nearest(folder string, ok func(folder string) bool) (string, bool) {
 	return "", false
 }
 
-// outside tells whether a clean path leads out of the workspace.
+// outside reports whether a clean path leads out of the workspace.
 func outside(place string) bool {
 	return place == ".." || strings.HasPrefix(place, "../") || strings.HasPrefix(place, "/")
 }
 
-// within joins a folder and what stands beneath it; false if that leads out of the workspace.
+// within joins a folder and a relative path; false if the result is outside of the workspace.
 func within(folder, name string) (string, bool) {
 	joined := path.Join(folder, name)
 	return joined, !outside(joined) && !strings.HasPrefix(name, "/")
 }
 
-// fileIn joins a folder and the name of a file beneath it; false if there is no such file.
+// fileIn joins a folder and a relative path; false if there is no such file.
 func fileIn(files Files, folder, name string) (string, bool) {
 	file, ok := within(folder, name)
 	return file, ok && files.Has(file)
 }
 
-// readIn reads the file of that name beneath a folder; false if there is none, or if it may not be read.
+// readIn reads a file below a folder; false if it does not exist or may not be read.
 func readIn(files Files, folder, name string) ([]byte, bool) {
 	file, ok := fileIn(files, folder, name)
 	if !ok {
@@ -56,7 +56,7 @@ func readIn(files Files, folder, name string) ([]byte, bool) {
 	return content, err == nil
 }
 
-// firstFound gives the first file that find knows for one of the items.
+// firstFound returns the first file that find returns for one of the items.
 func firstFound[T any](items []T, find func(item T) (file string, ok bool)) (string, bool) {
 	for _, item := range items {
 		if file, ok := find(item); ok {
@@ -66,7 +66,7 @@ func firstFound[T any](items []T, find func(item T) (file string, ok bool)) (str
 	return "", false
 }
 
-// cached gives what is known by a key, which is found out when it is first asked for.
+// cached returns the cached value of a key, and computes it on the first call.
 func cached[V any](known map[string]V, key string, find func() V) V {
 	value, ok := known[key]
 	if !ok {
@@ -76,7 +76,7 @@ func cached[V any](known map[string]V, key string, find func() V) V {
 	return value
 }
 
-// shared counts the folders that two paths have in common from the root.
+// shared returns the number of leading folders that two paths have in common.
 func shared(a, b string) int {
 	n := 0
 	for i := range min(len(a), len(b)) {
@@ -90,7 +90,7 @@ func shared(a, b string) int {
 	return n
 }
 
-// beneath gives the path of a folder from another one above it.
+// beneath returns the path of a folder relative to a folder above it.
 func beneath(folder, root string) (string, bool) {
 	switch root {
 	case ".":
@@ -101,15 +101,15 @@ func beneath(folder, root string) (string, bool) {
 	return strings.CutPrefix(folder, root+"/")
 }
 
-// endingIn gives those of the workspace's files whose path is tail, or ends in a slash and tail.
+// endingIn returns the files of the workspace whose path is tail, or ends in a slash and tail.
 func endingIn(files Files, tail string) []string {
 	return slices.DeleteFunc(slices.Clone(files.Named(path.Base(tail))), func(file string) bool {
 		return file != tail && !strings.HasSuffix(file, "/"+tail)
 	})
 }
 
-// inFolder gives the files directly in a folder whose name ends in one of the endings; those that end in a slash are
-// the folders.
+// inFolder returns the files directly in a folder whose name ends in one of the endings; names with
+// a trailing slash are folders.
 func inFolder(files Files, folder string, endings ...string) []string {
 	var found []string
 	for _, name := range files.In(folder) {
@@ -120,8 +120,8 @@ func inFolder(files Files, folder string, endings ...string) []string {
 	return found
 }
 
-// folderAt finds the folder that names lead to from another one. It goes down step by step, so that what begins alike is
-// listed once.
+// folderAt follows names from a folder downwards. It goes step by step, so that listings of common
+// parents are shared.
 func folderAt(files Files, folder string, names ...string) (string, bool) {
 	for _, name := range names {
 		if !lists(files.In(folder), name+"/") {
@@ -132,7 +132,7 @@ func folderAt(files Files, folder string, names ...string) (string, bool) {
 	return folder, true
 }
 
-// once keeps the first of equal texts, and none that is among those that do not count.
+// once removes duplicates, and all texts in not.
 func once(texts []string, not ...string) []string {
 	seen := map[string]bool{}
 	for _, text := range not {

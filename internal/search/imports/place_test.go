@@ -58,7 +58,7 @@ func TestBeneath(t *testing.T) {
 	}
 }
 
-// counted are files that count how often a folder is listed.
+// counted counts how often a folder is listed.
 type counted struct {
 	memory
 	listings map[string]int
@@ -69,7 +69,8 @@ func (c counted) In(folder string) []string {
 	return c.memory.In(folder)
 }
 
-// TestListedFiles: they have what the files have, and list no folder twice or in vain.
+// TestListedFiles: listedFiles returns the same as the files, and lists no folder twice or
+// unnecessarily.
 func TestListedFiles(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		place := rapid.StringMatching(`[abc](/[abc.]{1,2}){0,3}`)
@@ -96,11 +97,11 @@ func TestListedFiles(t *testing.T) {
 	})
 }
 
-// TestLimits: of too many imports the first are looked at, and of too long ones none.
+// TestLimits: only the first imports are resolved if there are too many, and overlong ones never.
 func TestLimits(t *testing.T) {
 	files := memory{"a.rb": "", "b.rb": "", "c.rb": ""}
-	content := []byte("require_relative 'a'\nrequire_relative '" + string(slices.Repeat([]byte("./"), longestImport)) + "c'\n")
-	content = append(content, slices.Repeat([]byte("require 'x'\n"), mostImports)...)
+	content := []byte("require_relative 'a'\nrequire_relative '" + string(slices.Repeat([]byte("./"), maxImport)) + "c'\n")
+	content = append(content, slices.Repeat([]byte("require 'x'\n"), maxImports)...)
 	content = append(content, "require_relative 'b'\n"...)
 	got, err := Of(files, "x.rb", "ruby", content)
 	if err != nil || !slices.Equal(got, []string{"a.rb"}) {

@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	// pythonMember is `from module import name`: the text is both, with a space between.
+	// pythonMember is `from module import name`: the text contains both, separated by a space.
 	pythonMember kind = iota + 1
 	// pythonDynamic is an import by a call, with the module's name in a string.
 	pythonDynamic
 )
 
-// extractPython reads the import statements of a Python file, wherever they stand, and calls of import_module and
-// __import__ with an absolute name.
+// extractPython reads the import statements anywhere in a Python file, and calls of import_module
+// and __import__ with an absolute name.
 func extractPython(content []byte) ([]spec, error) {
 	p := scanPython(content)
-	for p.Tok.Kind != lexical.End && len(p.specs) < mostImports {
+	for p.Tok.Kind != lexical.End && len(p.specs) < maxImports {
 		text := p.Tok.Text
 		if p.Tok.Kind == lexical.Text {
 			text = ""
@@ -32,7 +32,7 @@ func extractPython(content []byte) ([]spec, error) {
 		case text == "import_module" || text == "__import__":
 			p.call()
 		default:
-			// lazy is a keyword where a statement begins with it.
+			// lazy is a keyword only at the beginning of a statement.
 			begins := p.start && text == "lazy" || len(p.open) == 0 && (text == ":" || text == ";")
 			p.next()
 			p.start = p.start || begins
@@ -41,15 +41,15 @@ func extractPython(content []byte) ([]spec, error) {
 	return p.specs, p.problem()
 }
 
-// A pythonParser goes through the tokens of a file.
+// A pythonParser walks over the tokens of a file.
 type pythonParser struct {
 	scanner
 	specList
-	open  []lexical.Token // brackets that are open
-	start bool            // a statement begins with the present token
+	open  []lexical.Token // open brackets
+	start bool            // a statement begins with the current token
 }
 
-// scanPython begins at the first token of a text. A line may end with any of the ends that there are.
+// scanPython returns a parser at the first token of a text. It accepts every kind of line end.
 func scanPython(content []byte) *pythonParser {
 	if bytes.IndexByte(content, '\r') >= 0 {
 		content = bytes.ReplaceAll(bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n")), []byte("\r"), []byte("\n"))
@@ -59,8 +59,8 @@ func scanPython(content []byte) *pythonParser {
 	return p
 }
 
-// next goes to the next token. A line that is continued, or stands in brackets, begins no statement. A bracket that is never
-// closed is an error.
+// next advances to the next token. A continued line, or one in brackets, begins no statement. A
+// bracket that is never closed is an error.
 func (p *pythonParser) next() {
 	p.Next()
 	p.start = p.Tok.Fresh && len(p.open) == 0
@@ -82,7 +82,7 @@ func (p *pythonParser) next() {
 	}
 }
 
-// take goes on if the current token is as given.
+// take advances if the current token has this text.
 func (p *pythonParser) take(text string) bool {
 	if !p.Sees(text) {
 		return false
@@ -116,15 +116,15 @@ func (p *pythonParser) fromStatement() {
 	for p.take(".") {
 		dots++
 	}
-	module := strings.Repeat(".", min(dots, longestImport))
+	module := strings.Repeat(".", min(dots, maxImport))
 	if !p.Sees("import") {
 		module += p.dotted()
 	}
-	if module == "" || len(module) > longestImport || !p.take("import") {
+	if module == "" || len(module) > maxImport || !p.take("import") {
 		return
 	}
 	p.take("(")
-	for len(p.specs) < mostImports && !p.start && (p.Tok.Kind == lexical.Word || p.Sees("*")) {
+	for len(p.specs) < maxImports && !p.start && (p.Tok.Kind == lexical.Word || p.Sees("*")) {
 		p.add(module+" "+p.Tok.Text, p.Tok.Line, pythonMember)
 		p.next()
 		if p.take("as") {
@@ -136,11 +136,11 @@ func (p *pythonParser) fromStatement() {
 	}
 }
 
-// dotted reads a.b.c; nothing if no name stands here.
+// dotted reads a.b.c; it returns "" if there is no name.
 func (p *pythonParser) dotted() string {
 	var name strings.Builder
 	for p.Tok.Kind == lexical.Word && !p.start {
-		if name.Len() <= longestImport {
+		if name.Len() <= maxImport {
 			name.WriteString(p.Tok.Text)
 		}
 		p.next()
@@ -165,7 +165,7 @@ func (p *pythonParser) call() {
 	}
 }
 
-// isPythonModule tells whether a string is an absolute name of a module.
+// isPythonModule reports whether a string is an absolute name of a module.
 func isPythonModule(name string) bool {
 	isStrange := func(r rune) bool { return r < 0x80 && (!lexical.IsWordByte(byte(r)) || r == '$') }
 	return !slices.ContainsFunc(strings.Split(name, "."), func(part string) bool {

@@ -140,7 +140,7 @@ func TestPythonOtherProjects(t *testing.T) {
 	})
 }
 
-// TestPythonIsLinear gives the extractor what would make a careless one slow.
+// TestPythonIsLinear uses inputs that would be slow with backtracking.
 func TestPythonIsLinear(t *testing.T) {
 	for name, piece := range map[string]string{
 		"brackets": "(", "quotes": "'", "triple": "'''", "fields": "f'{", "formats": "f'{a:{b:", "dots": "from .", "imports": "import a,",

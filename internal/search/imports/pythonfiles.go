@@ -8,8 +8,9 @@ import (
 	"remit/internal/search/lexical"
 )
 
-// resolvePython gives the files of the modules that are imported: the module itself, not the packages around it, though
-// Python runs their __init__ files first. A stub (.pyi) comes with its module, or in its place.
+// resolvePython returns the files of the imported modules: the module itself, not the packages
+// around it, though Python runs their __init__ files first. A stub (.pyi) is returned with its
+// module, or in its place.
 func resolvePython(files Files, from string, specs []spec) []string {
 	r := pythonResolver{files: files, from: from}
 	var found []string
@@ -23,12 +24,12 @@ func resolvePython(files Files, from string, specs []spec) []string {
 type pythonResolver struct {
 	files  Files
 	from   string
-	known  []string              // the roots that absolute names are looked up in, once they were asked for
+	known  []string              // the roots for absolute names, once computed
 	others [][]string            // the same for every project of the workspace
-	having map[string][][]string // those of others that have something of a name
+	having map[string][][]string // those of others that contain a name
 }
 
-// resolve finds a module, or the module of that name in it if there is one.
+// resolve finds a module, or its submodule named member if there is one.
 func (r *pythonResolver) resolve(module, member string) []string {
 	dots := len(module) - len(strings.TrimLeft(module, "."))
 	names := strings.FieldsFunc(module[dots:], func(c rune) bool { return c == '.' })
@@ -46,8 +47,9 @@ func (r *pythonResolver) resolve(module, member string) []string {
 	return r.absolute(names, member)
 }
 
-// absolute looks in all roots together, as Python does; then in one after the other, because the true list of roots is
-// known to whoever runs the program alone; then in the other projects of the workspace, if one of them alone has it.
+// absolute looks in all roots together, as Python does; then in one after the other, because only
+// the person who runs the program knows the true list of roots; then in the other projects of the
+// workspace, if only one of them has the module.
 func (r *pythonResolver) absolute(names []string, member string) []string {
 	roots := r.roots()
 	if found, ok := r.find(roots, names, member); ok {
@@ -71,8 +73,8 @@ func (r *pythonResolver) absolute(names []string, member string) []string {
 	return only
 }
 
-// find looks a module up beneath folders, and the member in it. It tells whether there is such a module; a package
-// without an __init__ file is one that has no file.
+// find looks up a module below folders, and the member in it. It reports whether there is such a
+// module; a package without an __init__ file exists but has no file.
 func (r *pythonResolver) find(folders, names []string, member string) ([]string, bool) {
 	var found []string
 	if len(names) == 0 && len(folders) == 1 {
@@ -91,8 +93,9 @@ func (r *pythonResolver) find(folders, names []string, member string) ([]string,
 	return found, found != nil
 }
 
-// step finds a module by one name in folders: its files, and the folders of its submodules. A package or a module in any
-// of the folders comes before folders that are not marked as packages.
+// step finds a module by one name in folders: its files, and the folders of its submodules. A
+// package or a module in any of the folders takes precedence over folders that are not marked as
+// packages.
 func (r *pythonResolver) step(folders []string, name string) (sources, inside []string) {
 	for _, folder := range folders {
 		place := path.Join(folder, name)
@@ -109,7 +112,7 @@ func (r *pythonResolver) step(folders []string, name string) (sources, inside []
 	return nil, inside
 }
 
-// sources gives the source and the stub of a module by its path without an ending.
+// sources returns the source and the stub of a module by its path without an extension.
 func (r *pythonResolver) sources(module string) []string {
 	var found []string
 	for _, ending := range []string{".py", ".pyi"} {
@@ -120,8 +123,9 @@ func (r *pythonResolver) sources(module string) []string {
 	return found
 }
 
-// roots gives the folders that absolute names are looked up in: that of the script, which is the first above that is no
-// package; those of the project; and whatever is above and no package.
+// roots returns the folders in which absolute names are looked up: that of the script, which is the
+// first above that is not a package; those of the project; and all folders above that are not
+// packages.
 func (r *pythonResolver) roots() []string {
 	if r.known != nil {
 		return r.known
@@ -141,11 +145,11 @@ func (r *pythonResolver) roots() []string {
 	return r.known
 }
 
-// mostProjects is how many projects of a workspace are looked at.
-const mostProjects = 100
+// maxProjects limits the projects of a workspace that are examined.
+const maxProjects = 100
 
-// projects gives the roots of every project of the workspace that has a module or a folder of a name. What Python
-// brings along is not looked for.
+// projects returns the roots of every project of the workspace that has a module or a folder of
+// this name. It ignores modules of Python's standard library.
 func (r *pythonResolver) projects(name string) [][]string {
 	if pythonStandard()[name] {
 		return nil
@@ -164,14 +168,14 @@ func (r *pythonResolver) projects(name string) [][]string {
 	})
 }
 
-// allPythonProjects gives the roots of the projects of a workspace, a list for each.
+// allPythonProjects returns the roots of the projects of a workspace, a list for each.
 func allPythonProjects(files Files) [][]string {
 	var all [][]string
 	seen := map[string]bool{}
 	for _, manifest := range pythonManifests() {
 		for _, file := range files.Named(manifest) {
 			folder := path.Dir(file)
-			if !seen[folder] && len(all) < mostProjects {
+			if !seen[folder] && len(all) < maxProjects {
 				seen[folder] = true
 				all = append(all, pythonProjectRoots(files, folder))
 			}
@@ -180,21 +184,22 @@ func allPythonProjects(files Files) [][]string {
 	return all
 }
 
-// isPythonBuiltin knows modules that are part of the interpreter, and come before any file.
+// isPythonBuiltin reports whether a module is part of the interpreter, and so takes precedence over
+// any file.
 func isPythonBuiltin(name string) bool {
 	builtins := []string{"_thread", "atexit", "builtins", "errno", "faulthandler", "gc", "itertools", "marshal", "sys", "time"}
 	return slices.Contains(builtins, name)
 }
 
-// pythonManifests names the files that make a folder a project, the most telling first.
+// pythonManifests returns the files that make a folder a project, the most informative first.
 func pythonManifests() []string { return []string{"pyproject.toml", "setup.cfg", "setup.py"} }
 
 func isPythonProject(files Files, folder string) bool {
 	return slices.ContainsFunc(pythonManifests(), func(name string) bool { return files.Has(path.Join(folder, name)) })
 }
 
-// pythonProjectRoots gives the folders in which a project keeps its packages: those that its manifests name, then src,
-// then its own.
+// pythonProjectRoots returns the folders in which a project keeps its packages: those in its
+// manifests, then src, then its own.
 func pythonProjectRoots(files Files, project string) []string {
 	var named []string
 	for _, manifest := range pythonManifests() {
@@ -220,7 +225,7 @@ func pythonProjectRoots(files Files, project string) []string {
 	return once(roots)
 }
 
-// pyprojectRoots reads what the build tools of Python call their source folders.
+// pyprojectRoots reads the source folders from the settings of Python's build tools.
 func pyprojectRoots(t tomlTable) []string {
 	roots := slices.Concat(
 		t.texts("tool", "setuptools", "packages", "find", "where"),
@@ -255,7 +260,8 @@ func pyprojectRoots(t tomlTable) []string {
 	return roots
 }
 
-// packageRoot says where packages are if the named one is in a folder. No name means all of them.
+// packageRoot returns where packages are if the named one is in a folder. No name means all
+// packages.
 func packageRoot(name, folder string) []string {
 	above, ok := strings.CutSuffix(path.Clean(folder), strings.ReplaceAll(name, ".", "/"))
 	if folder == "" || !ok || name != "" && above != "" && !strings.HasSuffix(above, "/") {
@@ -293,10 +299,11 @@ func setupConfigRoots(content string) []string {
 	return roots
 }
 
-// setupScriptRoots finds find_packages("src"), where="src" and package_dir={"": "src"} in a setup.py.
+// setupScriptRoots finds find_packages("src"), where="src" and package_dir={"": "src"} in a
+// setup.py.
 func setupScriptRoots(content []byte) []string {
 	var roots []string
-	var before [5]lexical.Token // the tokens before the current one, the last first
+	var before [5]lexical.Token // the tokens before the current one, the latest first
 	is := func(t lexical.Token, texts ...string) bool {
 		return t.Kind != lexical.Text && slices.Contains(texts, t.Text)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// pythonOracle prints what Python's own parser sees imported in the files of its standard library, a file a line, at most
-// as many as its argument says, spread over all of them.
+// pythonOracle prints the imports that Python's own parser finds in files of its standard library,
+// one file per line. The argument limits the number of files, spread over all of them.
 const pythonOracle = `
 import ast, json, os, sys, sysconfig, warnings
 warnings.simplefilter("ignore")
@@ -44,17 +44,18 @@ type pythonSeen struct {
 	Specs [][3]any
 }
 
-// TestPythonAgainstItsParser compares the imports of the files of Python's standard library with what its parser finds.
+// TestPythonAgainstItsParser compares the imports of files of Python's standard library with those
+// that its parser finds.
 func TestPythonAgainstItsParser(t *testing.T) {
-	most := "60"
+	limit := "60"
 	if os.Getenv("REMIT_FULL") == "true" {
-		most = "3000"
+		limit = "3000"
 	}
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("there is no python3")
 	}
-	cmd := exec.CommandContext(t.Context(), python, "-c", pythonOracle, most)
+	cmd := exec.CommandContext(t.Context(), python, "-c", pythonOracle, limit)
 	output, err := cmd.Output()
 	if err != nil {
 		t.Skipf("python3 does not run: %v", err)

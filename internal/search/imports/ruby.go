@@ -10,11 +10,11 @@ import (
 // Kinds of imports in Ruby.
 const (
 	rubyFeature kind = iota // require 'x', autoload :X, 'x'
-	rubyBeside              // require_relative 'x', and what is made of __dir__ or __FILE__
+	rubyBeside              // require_relative 'x', and paths built from __dir__ or __FILE__
 	rubyLoad                // load 'x.rb'
 )
 
-// extractRuby reads what a Ruby file requires, wherever that stands, as far as the text tells it.
+// extractRuby reads the requires anywhere in a Ruby file, as far as their arguments are constant.
 func extractRuby(content []byte) ([]spec, error) {
 	s := scan("ruby", content)
 	var specs []spec
@@ -42,8 +42,8 @@ func extractRuby(content []byte) ([]spec, error) {
 	return specs, s.problem()
 }
 
-// isRubyName tells whether a word is the name of something, whatever else it might mean: what is defined, a symbol, a
-// key, or a member of anything but Kernel.
+// isRubyName reports whether a word is just a name here: of a definition, a symbol, a key, or a
+// member of anything but Kernel.
 func isRubyName(s scanner, before, at lexical.Token) bool {
 	switch {
 	case before.Kind == lexical.Word && before.Text == "def":
@@ -56,7 +56,8 @@ func isRubyName(s scanner, before, at lexical.Token) bool {
 	return s.Sees(":") && s.Tok.Start == at.End && !strings.HasPrefix(s.Src[s.Tok.Start:], "::")
 }
 
-// rubyRequire adds the file that an expression names: a string, or one made of the file's own place.
+// rubyRequire adds the file that an expression names: a string, or a path built from the file's own
+// location.
 func (s scanner) rubyRequire(specs []spec, line int, k kind) []spec {
 	if s.Tok.Fresh {
 		return specs
@@ -78,7 +79,7 @@ func (s scanner) rubyRequire(specs []spec, line int, k kind) []spec {
 	return specs
 }
 
-// rubyPlace reads an expression that names a file from where the file itself is.
+// rubyPlace reads an expression that names a file relative to the file itself.
 func (s scanner) rubyPlace() (string, bool) {
 	switch {
 	case s.rubyFile("expand_path"):
@@ -110,13 +111,13 @@ func (s scanner) rubyPlace() (string, bool) {
 	return "", false
 }
 
-// cutFile makes a path from a file one from its folder.
+// cutFile converts a path relative to a file into one relative to its folder.
 func cutFile(text string) (string, bool) {
 	joined := path.Join("file", text)
 	return joined, joined != "file" && !strings.HasPrefix(joined, "file/")
 }
 
-// rubyFile moves past a call of a function of File, up to its arguments.
+// rubyFile skips a call of a function of File, up to its arguments.
 func (s scanner) rubyFile(function string) bool {
 	if !s.Sees("File") || !strings.HasPrefix(s.Src[s.At:], "."+function+"(") {
 		return false
@@ -127,7 +128,7 @@ func (s scanner) rubyFile(function string) bool {
 	return true
 }
 
-// rubyFolder moves past __dir__ or File.dirname(__FILE__).
+// rubyFolder skips __dir__ or File.dirname(__FILE__).
 func (s scanner) rubyFolder() bool {
 	if s.Takes("__dir__") {
 		return true
@@ -135,21 +136,22 @@ func (s scanner) rubyFolder() bool {
 	return s.rubyFile("dirname") && s.Takes("__FILE__") && s.Takes(")")
 }
 
-// resolveRuby resolves what is required: from the file's folder, or in the folders that Ruby would look in: lib of the
-// folders above and of every gem in the workspace, and in a Rails application those beneath app.
+// resolveRuby resolves what is required: from the file's folder, or in Ruby's load path: lib of the
+// folders above and of every gem in the workspace, and in a Rails application the folders below
+// app.
 func resolveRuby(files Files, from string, specs []spec) []string {
 	r := &ruby{files: files, from: from}
 	return resolveEach(specs, r.file)
 }
 
-// A ruby resolves what one file requires.
+// A ruby resolves the requires of one file.
 type ruby struct {
 	files Files
 	from  string
-	roots []string // the folders that are looked in, found when first needed
+	roots []string // the load path, computed when first needed
 }
 
-// file finds the file that a spec means.
+// file finds the file that a spec refers to.
 func (r *ruby) file(s spec) (string, bool) {
 	switch s.kind {
 	case rubyBeside:
@@ -161,7 +163,7 @@ func (r *ruby) file(s spec) (string, bool) {
 	}
 }
 
-// at finds a file in a folder, with or without its ending.
+// at finds a file in a folder, with or without its extension.
 func (r *ruby) at(folder, name string) (string, bool) {
 	if !strings.HasSuffix(name, ".rb") {
 		name += ".rb"
@@ -177,7 +179,8 @@ func (r *ruby) feature(name string) (string, bool) {
 	return firstFound(r.loadPath(), func(root string) (string, bool) { return r.at(root, name) })
 }
 
-// loaded finds what load names: a file with its ending, from the root or beside the file, or in the folders of require.
+// loaded finds what load names: a file with its extension, from the root or the file's folder, or
+// in the load path.
 func (r *ruby) loaded(name string) (string, bool) {
 	if path.Ext(name) == "" {
 		return "", false
@@ -186,7 +189,7 @@ func (r *ruby) loaded(name string) (string, bool) {
 	return firstFound(folders, func(folder string) (string, bool) { return fileIn(r.files, folder, name) })
 }
 
-// loadPath gives the folders that Ruby looks in, those of the file's own gem first.
+// loadPath returns the folders in which Ruby searches, those of the file's own gem first.
 func (r *ruby) loadPath() []string {
 	if r.roots != nil {
 		return r.roots
@@ -210,7 +213,7 @@ func (r *ruby) loadPath() []string {
 	return r.roots
 }
 
-// gemsIn gives the lib folders of the gems that are directly in a folder, or in its folder gems.
+// gemsIn returns the lib folders of the gems that are directly in a folder, or in its folder gems.
 func (r *ruby) gemsIn(parent string) []string {
 	var found []string
 	for _, folder := range append(inFolder(r.files, parent, "/"), inFolder(r.files, path.Join(parent, "gems"), "/")...) {

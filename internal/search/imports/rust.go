@@ -8,55 +8,56 @@ import (
 )
 
 const (
-	// rustModule is `mod x;`: the text is the module's name, with those of the modules written out around it, as in a::x,
-	// and after a space the path of an attribute, if there is one.
+	// rustModule is `mod x;`: the text is the module's name, with those of the inline modules
+	// around it, as in a::x, and after a space the path in a path attribute, if there is one.
 	rustModule kind = iota + 1
-	// rustInline is a module that is written out in the file, named in the same way.
+	// rustInline is an inline module, named in the same way.
 	rustInline
-	// rustPath is a path that begins with crate, self or super, as seen from the file's own module.
+	// rustPath is a path that begins with crate, self or super, relative to the file's own module.
 	rustPath
 	// rustUse is a path that begins with a crate, or with a module of the file.
 	rustUse
 	// rustCrate is a path that begins with a crate.
 	rustCrate
-	// rustInclude is a file whose text is put in, relative to the file.
+	// rustInclude is a file whose text is included, relative to the file.
 	rustInclude
 )
 
-// extractRust reads the modules, uses and paths of a Rust file, whatever they are conditional on. What macros are made
-// from is not looked at.
+// extractRust reads the modules, uses and paths of a Rust file, whatever their conditions. It skips
+// the bodies of macros.
 func extractRust(content []byte) ([]spec, error) {
 	p := rustParser{scanner: scan("rust", content)}
-	for p.Tok.Kind != lexical.End && len(p.specs) < mostImports {
+	for p.Tok.Kind != lexical.End && len(p.specs) < maxImports {
 		p.item()
 	}
 	return p.specs, p.problem()
 }
 
-// A rustParser goes through a file's tokens.
+// A rustParser walks over a file's tokens.
 type rustParser struct {
 	scanner
 	specList
-	paths  []string    // of the attributes before the next item
-	sure   bool        // one of them holds always
-	scopes []rustScope // the modules that are written out around the current lexical.Token
+	paths  []string    // from the attributes before the next item
+	sure   bool        // one of them is unconditional
+	scopes []rustScope // the inline modules around the current token
 	depth  int         // of braces
-	before [2]string   // the tokens before the current one, the last first
+	before [2]string   // the tokens before the current one, the latest first
 }
 
-// A rustScope is a module that is written out, its name with those around it, and the depth of what is in its braces.
+// A rustScope is an inline module: its name with those around it, and the brace depth of its
+// contents.
 type rustScope struct {
 	name, full string
 	depth      int
 }
 
-// step goes to the next lexical.Token.
+// step advances to the next token.
 func (p *rustParser) step() {
 	p.before[1], p.before[0] = p.before[0], p.Tok.Text
 	p.Next()
 }
 
-// ident reads a name, without the mark of a raw one.
+// ident reads a name, without the prefix of a raw one.
 func (p *rustParser) ident() string {
 	name := p.Tok.Text
 	p.step()
@@ -68,7 +69,7 @@ func (p *rustParser) ident() string {
 	return name
 }
 
-// item looks at the current lexical.Token, and goes past it and what belongs to it.
+// item reads the current token, and advances past it and what belongs to it.
 func (p *rustParser) item() {
 	switch {
 	case p.Tok.Kind != lexical.Word:
@@ -97,7 +98,7 @@ func (p *rustParser) item() {
 	}
 }
 
-// mark goes past anything that is no word.
+// mark skips anything that is not a word.
 func (p *rustParser) mark() {
 	switch {
 	case p.Sees("#"):
@@ -117,7 +118,7 @@ func (p *rustParser) mark() {
 	p.step()
 }
 
-// attribute reads #[path = "..."], also as something that depends on a condition.
+// attribute reads #[path = "..."], also in a cfg_attr.
 func (p *rustParser) attribute() {
 	p.step()
 	inner := p.Takes("!")
@@ -168,20 +169,21 @@ func (p *rustParser) module() {
 	}
 }
 
-// fullName gives the name of a module that is declared here, with those of the modules around it. It stops growing when
-// it is too long to be looked at.
+// fullName returns the name of a module declared here, with those of the modules around it. It
+// stops growing when it exceeds the maximum length of an import.
 func (p *rustParser) fullName(name string) string {
 	if len(p.scopes) == 0 {
 		return name
 	}
 	above := p.scopes[len(p.scopes)-1].full
-	if len(above) > longestImport {
+	if len(above) > maxImport {
 		return above
 	}
 	return above + "::" + name
 }
 
-// expression reads a path in code that begins with crate, self or super, unless it says who may see something.
+// expression reads a path in code that begins with crate, self or super, unless it is part of a
+// visibility.
 func (p *rustParser) expression() {
 	line, seen := p.Tok.Line, p.before == [2]string{"in", "("}
 	var names []string
@@ -196,7 +198,7 @@ func (p *rustParser) expression() {
 	}
 }
 
-// colons goes past ::, if that is here.
+// colons skips ::, if it is the current token.
 func (p *rustParser) colons() bool {
 	if !p.Sees(":") || !p.Has(":") {
 		return false
@@ -206,10 +208,10 @@ func (p *rustParser) colons() bool {
 	return true
 }
 
-// rustNesting is how deep the braces of a use may stand within each other, and how many names of a path are looked at.
+// rustNesting limits the nesting of braces in a use, and the names of a path.
 const rustNesting = 64
 
-// use reads a tree of paths: a::{b, c::{self, d as e}, *}. above is what the tree hangs on.
+// use reads a tree of paths: a::{b, c::{self, d as e}, *}. above is the path before the tree.
 func (p *rustParser) use(above []string, line, depth int) {
 	names := slices.Clip(above)
 	if p.colons() && len(names) == 0 {
@@ -239,7 +241,7 @@ func (p *rustParser) use(above []string, line, depth int) {
 // group reads the branches of a tree of paths.
 func (p *rustParser) group(names []string, depth int) {
 	p.step()
-	for p.Tok.Kind != lexical.End && !p.Sees("}", ";") && len(p.specs) < mostImports {
+	for p.Tok.Kind != lexical.End && !p.Sees("}", ";") && len(p.specs) < maxImports {
 		at := p.Tok.Start
 		p.use(names, p.Tok.Line, depth+1)
 		for p.Tok.Kind != lexical.End && !p.Sees(",", "}", ";") {
@@ -252,7 +254,7 @@ func (p *rustParser) group(names []string, depth int) {
 	p.Takes("}")
 }
 
-// path notes a path as seen from the file's own module.
+// path adds a path relative to the file's own module.
 func (p *rustParser) path(names []string, line int) {
 	names = names[:min(len(names), rustNesting)]
 	if n := len(names); n > 1 && names[n-1] == "self" {
@@ -262,7 +264,7 @@ func (p *rustParser) path(names []string, line int) {
 	for _, name := range names {
 		length += len(name)
 	}
-	if len(names) == 0 || length > longestImport {
+	if len(names) == 0 || length > maxImport {
 		return
 	}
 	switch names[0] {
@@ -281,7 +283,7 @@ func (p *rustParser) path(names []string, line int) {
 	}
 }
 
-// own turns a path that begins with self or super into one that begins at the file's module.
+// own converts a path that begins with self or super into one that begins at the file's module.
 func (p *rustParser) own(names []string) []string {
 	scopes := p.scopes
 	for len(names) > 0 && (names[0] == "self" || names[0] == "super" && len(scopes) > 0) {
@@ -300,7 +302,7 @@ func (p *rustParser) own(names []string) []string {
 	return append(full, names...)
 }
 
-// macro goes past the definition of a macro or code that one makes, and reads include!("file").
+// macro skips the definition or invocation of a macro, and reads include!("file").
 func (p *rustParser) macro() {
 	name, line := p.ident(), p.Tok.Line
 	if !p.Takes("!") {

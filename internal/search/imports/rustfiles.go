@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// resolveRust gives the files of modules that are declared, and for each path the file of the deepest module on it.
+// resolveRust returns the files of declared modules, and for each path the file of the deepest
+// module on it.
 func resolveRust(files Files, from string, specs []spec) []string {
 	r := rustResolver{files: files, from: from, modules: map[string][]spec{}, manifests: map[string]tomlTable{}, roots: map[string]string{}}
 	return resolveEach(specs, func(s spec) (string, bool) {
@@ -27,7 +28,7 @@ func resolveRust(files Files, from string, specs []spec) []string {
 type rustResolver struct {
 	files     Files
 	from      string
-	modules   map[string][]spec    // the modules that files declare, of those that were read
+	modules   map[string][]spec    // the modules declared in files that were read
 	manifests map[string]tomlTable // by folder
 	roots     map[string]string    // of the crates that files belong to
 }
@@ -78,8 +79,9 @@ func (r *rustResolver) deepest(file string, names []string) (string, bool) {
 	return file, file != "" && r.files.Has(file)
 }
 
-// child finds a module in the module of a file, or in one that is written out in it. Its file is the same if it is
-// written out too. A module that no declaration was found for, because a macro makes it, is where it should be.
+// child finds a module in the module of a file, or in an inline module of it. The file is the same
+// if the child is inline too. A module without a declaration, because a macro generates it, is
+// expected in its usual place.
 func (r *rustResolver) child(file string, inline []string, name string) (next string, inner []string, ok bool) {
 	full := strings.Join(append(slices.Clip(inline), name), "::")
 	declared := false
@@ -105,7 +107,7 @@ func (r *rustResolver) child(file string, inline []string, name string) (next st
 	return "", nil, false
 }
 
-// modulesOf gives the modules that a file declares.
+// modulesOf returns the modules that a file declares.
 func (r *rustResolver) modulesOf(file string) []spec {
 	return cached(r.modules, file, func() []spec {
 		content, err := r.files.Read(file)
@@ -117,8 +119,8 @@ func (r *rustResolver) modulesOf(file string) []spec {
 	})
 }
 
-// declared gives the file of a module that another file declares. That of an attribute is looked for beside the file, unless
-// the declaration stands in a module that is written out.
+// declared returns the file of a module that another file declares. A path attribute is relative to
+// the folder of the file, unless the declaration is in an inline module.
 func (r *rustResolver) declared(file string, s spec) (string, bool) {
 	full, attribute, has := strings.Cut(s.text, " ")
 	place := strings.ReplaceAll(full, "::", "/")
@@ -129,18 +131,19 @@ func (r *rustResolver) declared(file string, s spec) (string, bool) {
 	if has {
 		return r.existing(path.Join(r.folder(file), path.Dir(place)), attribute)
 	}
-	// A file that an attribute names has its modules beside it: then the second is right, if the first has nothing.
+	// A file named by an attribute has its modules beside it: then the second folder is right, if
+	// the first has none.
 	return firstFound([]string{r.folder(file), path.Dir(file)}, func(folder string) (string, bool) {
 		return r.existing(folder, place+".rs", place+"/mod.rs")
 	})
 }
 
-// existing gives the first of the names in a folder that is a file.
+// existing returns the first of the names in a folder that is a file.
 func (r *rustResolver) existing(folder string, names ...string) (string, bool) {
 	return firstFound(names, func(name string) (string, bool) { return fileIn(r.files, folder, strings.ReplaceAll(name, `\`, "/")) })
 }
 
-// folder gives the folder in which the modules of a file are.
+// folder returns the folder that contains the modules of a file.
 func (r *rustResolver) folder(file string) string {
 	if path.Base(file) == "mod.rs" || r.root(file) == file {
 		return path.Dir(file)
@@ -148,7 +151,7 @@ func (r *rustResolver) folder(file string) string {
 	return strings.TrimSuffix(file, ".rs")
 }
 
-// parent gives the file of the module around that of a file.
+// parent returns the file of the module around that of a file.
 func (r *rustResolver) parent(file string) string {
 	folder := path.Dir(file)
 	if path.Base(file) == "mod.rs" {
@@ -171,12 +174,12 @@ func (r *rustResolver) manifest(folder string) tomlTable {
 	})
 }
 
-// cargo finds the folder of the Cargo.toml that holds for a file.
+// cargo finds the folder of the Cargo.toml that applies to a file.
 func (r *rustResolver) cargo(file string) (string, bool) {
 	return nearest(path.Dir(file), func(folder string) bool { return r.files.Has(path.Join(folder, "Cargo.toml")) })
 }
 
-// edition gives the edition of the language that the file is written in.
+// edition returns the edition of the language of the file.
 func (r *rustResolver) edition() string {
 	folder, ok := r.cargo(r.from)
 	if !ok {
@@ -188,11 +191,11 @@ func (r *rustResolver) edition() string {
 	return r.manifest(folder).text("package", "edition")
 }
 
-// root gives the file that the crate of a file begins with.
+// root returns the root file of a file's crate.
 func (r *rustResolver) root(file string) string {
 	root, known := r.roots[file]
 	if !known {
-		r.roots[file] = file // meanwhile, because the search for it looks at modules
+		r.roots[file] = file // for now, because the search itself looks at modules
 		root = r.findRoot(file)
 		r.roots[file] = root
 	}
@@ -224,7 +227,7 @@ func (r *rustResolver) findRoot(file string) string {
 	return r.rootAbove(file)
 }
 
-// targets gives the files that a package's library and programs begin with.
+// targets returns the root files of a package's library and programs.
 func (r *rustResolver) targets(folder string) []string {
 	t := r.manifest(folder)
 	names := []string{t.text("lib", "path"), "src/lib.rs", "src/main.rs"}
@@ -242,8 +245,9 @@ func (r *rustResolver) targets(folder string) []string {
 	return found
 }
 
-// targetIn finds the root of a file in a folder where every file, and every folder with a main.rs, is a crate of its own.
-// inside is the rest of the file's path. A module that several crates share belongs to the first that declares it.
+// targetIn finds the root of a file in a folder where every file, and every folder with a main.rs,
+// is a crate. inside is the rest of the file's path. A module shared by several crates belongs to
+// the first that declares it.
 func (r *rustResolver) targetIn(folder, file string, inside []string) string {
 	if len(inside) == 1 {
 		return file
@@ -254,7 +258,7 @@ func (r *rustResolver) targetIn(folder, file string, inside []string) string {
 	return r.owner(inFolder(r.files, folder, ".rs"), file)
 }
 
-// owner finds the root that declares the module a file is part of; or the first that could.
+// owner finds the root that declares the module of a file, or the first that could.
 func (r *rustResolver) owner(roots []string, file string) string {
 	possible := file
 	for _, root := range roots {
@@ -274,7 +278,7 @@ func (r *rustResolver) owner(roots []string, file string) string {
 	return possible
 }
 
-// rootAbove finds the root of a file where no Cargo.toml tells: the closest lib.rs or main.rs.
+// rootAbove finds the root of a file without a Cargo.toml: the closest lib.rs or main.rs.
 func (r *rustResolver) rootAbove(file string) string {
 	if path.Base(file) == "main.rs" {
 		return file
@@ -287,8 +291,8 @@ func (r *rustResolver) rootAbove(file string) string {
 	return file
 }
 
-// crate finds the first file of a library by the name that the code uses for it: the package's own, or one that it
-// depends on by path.
+// crate finds the root file of a library by the name that the code uses for it: the package's own,
+// or one that it depends on by path.
 func (r *rustResolver) crate(name string) (string, bool) {
 	folder, ok := r.cargo(r.from)
 	if !ok {
@@ -330,7 +334,8 @@ func (r *rustResolver) dependency(folder string, dependencies tomlTable, name st
 	return "", false
 }
 
-// placeOf finds the folder of a dependency: its own path, that which the workspace gives it, or that of a patch.
+// placeOf finds the folder of a dependency: its own path, the one that the workspace specifies, or
+// that of a patch.
 func (r *rustResolver) placeOf(folder, key string, dependencies tomlTable) (string, bool) {
 	if place := dependencies.text(key, "path"); place != "" {
 		return within(folder, place)
@@ -351,14 +356,14 @@ func (r *rustResolver) placeOf(folder, key string, dependencies tomlTable) (stri
 	return "", false
 }
 
-// libraryName gives the name that code uses for the library of the package in a folder.
+// libraryName returns the name that code uses for the library of the package in a folder.
 func (r *rustResolver) libraryName(folder, otherwise string) string {
 	t := r.manifest(folder)
 	plain := strings.ReplaceAll(cmp.Or(t.text("package", "name"), otherwise), "-", "_")
 	return cmp.Or(t.text("lib", "name"), plain)
 }
 
-// library gives the first file of the library of the package in a folder.
+// library returns the root file of the library of the package in a folder.
 func (r *rustResolver) library(folder string) (string, bool) {
 	return r.existing(folder, cmp.Or(r.manifest(folder).text("lib", "path"), "src/lib.rs"))
 }

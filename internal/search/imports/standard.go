@@ -12,14 +12,15 @@ var (
 	//go:embed cstandard.txt
 	cHeaders string
 
-	// pythonStandard has the modules of Python's standard library.
+	// pythonStandard contains the modules of Python's standard library.
 	pythonStandard = sync.OnceValue(func() map[string]bool { return wordSet(pythonModules) })
-	// cStandard has the headers of the C library and of POSIX: a file of the workspace that has the name of one is most
-	// likely another. Headers without an ending are not among them, as they are never searched by name.
+	// cStandard contains the headers of the C library and of POSIX: a workspace file with such a
+	// name is most likely a different one. Headers without an extension are omitted, because they
+	// are never searched by name.
 	cStandard = sync.OnceValue(func() map[string]bool { return wordSet(cHeaders) })
 )
 
-// wordSet gives the words of a text as a set.
+// wordSet returns the words of a text as a set.
 func wordSet(text string) map[string]bool {
 	set := map[string]bool{}
 	for word := range strings.FieldsSeq(text) {

@@ -7,17 +7,17 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// A tomlTable is a table of a TOML document, as the library gives it.
+// A tomlTable is a table of a TOML document.
 type tomlTable map[string]any
 
-// mostTOMLErrors is how many wrong lines of a TOML document are passed over.
-const mostTOMLErrors = 16
+// maxTOMLErrors limits the invalid lines of a TOML document that are skipped.
+const maxTOMLErrors = 16
 
-// parseTOML reads what it can of a TOML document: half a manifest still says where sources are, so a line that is wrong is
-// left out and the rest is read again.
+// parseTOML parses as much of a TOML document as it can: it removes an invalid line and parses
+// again, because even a part of a manifest locates sources.
 func parseTOML(content []byte) tomlTable {
 	content = bytes.Clone(content)
-	for range mostTOMLErrors {
+	for range maxTOMLErrors {
 		var table map[string]any
 		err := toml.Unmarshal(content, &table)
 		var wrong *toml.DecodeError
@@ -32,7 +32,7 @@ func parseTOML(content []byte) tomlTable {
 	return nil
 }
 
-// eraseLine overwrites a line with spaces. It tells whether anything was on it.
+// eraseLine overwrites a line with spaces. It reports whether anything was on it.
 func eraseLine(content []byte, row int) bool {
 	for line := range bytes.Lines(content) {
 		if row--; row > 0 {
@@ -46,7 +46,7 @@ func eraseLine(content []byte, row int) bool {
 	return false
 }
 
-// at gives what is at a path of keys.
+// at returns the value at a path of keys.
 func (t tomlTable) at(keys ...string) any {
 	var value any = map[string]any(t)
 	for _, key := range keys {
@@ -59,22 +59,22 @@ func (t tomlTable) at(keys ...string) any {
 	return value
 }
 
-// table gives the table at a path of keys, nil if there is none.
+// table returns the table at a path of keys, or nil.
 func (t tomlTable) table(keys ...string) tomlTable {
 	table, _ := t.at(keys...).(map[string]any)
 	return table
 }
 
-// text gives the string at a path of keys, "" if there is none.
+// text returns the string at a path of keys, or "".
 func (t tomlTable) text(keys ...string) string {
 	text, _ := t.at(keys...).(string)
 	return text
 }
 
-// texts gives the strings at a path of keys: those of a list, or the only one.
+// texts returns the strings at a path of keys: those of a list, or a single one.
 func (t tomlTable) texts(keys ...string) []string { return textsOf(t.at(keys...)) }
 
-// tables gives the tables in the list at a path of keys.
+// tables returns the tables in the list at a path of keys.
 func (t tomlTable) tables(keys ...string) []tomlTable {
 	list, _ := t.at(keys...).([]any)
 	var tables []tomlTable

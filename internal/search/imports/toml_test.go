@@ -44,7 +44,7 @@ k = "2020-01-01"
 	}
 }
 
-// TestTOMLErrors: lines that are wrong are passed over, but not without end.
+// TestTOMLErrors: invalid lines are skipped, up to a limit.
 func TestTOMLErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"[tool]\na = 'x'\nb =\nc = 1 2\n[tool]\na = 'y'\nd = 'z'\n": "x",

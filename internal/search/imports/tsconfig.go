@@ -7,12 +7,13 @@ import (
 	"strings"
 )
 
-// A tsConfig is what a tsconfig.json says of resolving, with what it extends. Paths are from the root of the workspace.
+// A tsConfig is a tsconfig.json as far as it concerns resolution, including what it extends. Paths
+// are relative to the workspace root.
 type tsConfig struct {
 	folder         string
 	baseURL        string // "" if there is none
 	paths          jsonObject
-	pathsFrom      string // the folder that targets of paths are beneath, without a baseUrl
+	pathsFrom      string // the folder that targets of paths are relative to, without a baseUrl
 	rootDirs       []string
 	rootDir        string
 	outDir         string
@@ -21,10 +22,11 @@ type tsConfig struct {
 	references     []string
 }
 
-// tsDepth is how far configurations may extend one another.
+// tsDepth limits the length of a chain of extends.
 const tsDepth = 16
 
-// config gives the configurations that go for the importing file: the nearest one above it, then those it refers to.
+// config returns the configurations that apply to the importing file: the nearest one above it,
+// then its references.
 func (r *nodeResolver) config() []*tsConfig {
 	if r.searched {
 		return r.going
@@ -41,7 +43,7 @@ func (r *nodeResolver) config() []*tsConfig {
 	return nil
 }
 
-// referred gives the projects that a configuration refers to.
+// referred returns the projects that a configuration references.
 func (r *nodeResolver) referred(c *tsConfig) []*tsConfig {
 	var found []*tsConfig
 	for _, place := range c.references {
@@ -54,7 +56,7 @@ func (r *nodeResolver) referred(c *tsConfig) []*tsConfig {
 	return slices.DeleteFunc(found, func(c *tsConfig) bool { return c == nil })
 }
 
-// project reads a configuration that goes for the files beneath it, nil if there is none.
+// project reads the configuration of a project; nil if there is none.
 func (r *nodeResolver) project(file string) *tsConfig {
 	raw := r.configAt(file, 0)
 	if raw == nil {
@@ -71,11 +73,11 @@ func (r *nodeResolver) project(file string) *tsConfig {
 	return &c
 }
 
-// tsVariable stands at the beginning of a path for the folder of the configuration that goes for a project, rather than
+// tsVariable at the beginning of a path stands for the folder of the project's configuration, not
 // of one that it extends.
 const tsVariable = "${configDir}"
 
-// here puts the folder of a configuration in place of the variable.
+// here replaces the variable by the folder of a configuration.
 func (c *tsConfig) here(place string) string {
 	if rest, ok := strings.CutPrefix(place, tsVariable); ok {
 		return path.Join(c.folder, rest)
@@ -83,14 +85,14 @@ func (c *tsConfig) here(place string) string {
 	return place
 }
 
-// configAt reads a configuration with what it extends, nil if there is none.
+// configAt reads a configuration with what it extends; nil if there is none.
 func (r *nodeResolver) configAt(file string, depth int) *tsConfig {
 	if known, ok := r.configs[file]; ok {
 		return known
 	}
 	var c *tsConfig
 	if content, ok := readIn(r.files, ".", file); ok && depth < tsDepth {
-		// A loop ends at what is not read yet.
+		// A cycle ends here, at a configuration not read completely yet.
 		r.configs[file] = nil
 		object, _ := parseJSON(content)
 		c = &tsConfig{folder: path.Dir(file)}
@@ -121,7 +123,7 @@ func (r *nodeResolver) base(folder, name string, depth int) *tsConfig {
 	return nil
 }
 
-// published gives the places where a package of the workspace may keep a configuration for others.
+// published returns the paths where a package of the workspace may provide a configuration.
 func (r *nodeResolver) published(name string) []string {
 	packageName, beneath := nodeSplit(name)
 	folder, ok := r.member(packageName)
@@ -142,7 +144,7 @@ func (r *nodeResolver) published(name string) []string {
 	return append(places, path.Join(folder, beneath))
 }
 
-// inherit takes over what another configuration says, but not what it refers to.
+// inherit copies the settings of another configuration, except its references.
 func (c *tsConfig) inherit(base *tsConfig) {
 	if base.paths != nil {
 		c.paths, c.pathsFrom = base.paths, base.pathsFrom
@@ -159,7 +161,7 @@ func (c *tsConfig) inherit(base *tsConfig) {
 	c.declarationDir = cmp.Or(base.declarationDir, c.declarationDir)
 }
 
-// set takes over what a configuration says itself.
+// set applies the settings of the configuration itself.
 func (c *tsConfig) set(object jsonObject) {
 	options := object.object("compilerOptions")
 	own := tsConfig{
@@ -180,8 +182,8 @@ func (c *tsConfig) set(object jsonObject) {
 	}
 }
 
-// place gives a path that a configuration names from the root of the workspace; the variable stays for whoever extends
-// it. What is no text gives "".
+// place returns a path in a configuration relative to the workspace root. It keeps the variable for
+// a configuration that extends this one. It returns "" for a value that is not a string.
 func (c *tsConfig) place(value any) string {
 	text, ok := value.(string)
 	if !ok || strings.HasPrefix(text, tsVariable) {
@@ -190,7 +192,8 @@ func (c *tsConfig) place(value any) string {
 	return path.Join(c.folder, text)
 }
 
-// mapped resolves an import by paths and baseUrl of the configurations that go for the importing file.
+// mapped resolves an import by paths and baseUrl of the configurations that apply to the importing
+// file.
 func (r *nodeResolver) mapped(text string, k kind) (string, bool) {
 	for _, c := range r.config() {
 		if file, ok := r.throughPaths(c, text, k); ok {
@@ -205,7 +208,7 @@ func (r *nodeResolver) mapped(text string, k kind) (string, bool) {
 	return "", false
 }
 
-// throughPaths tries the targets of the one pattern that fits best.
+// throughPaths tries the targets of the pattern that matches best.
 func (r *nodeResolver) throughPaths(c *tsConfig, text string, k kind) (string, bool) {
 	base := cmp.Or(c.baseURL, c.pathsFrom)
 	targets, star, _ := nodeEntry(c.paths, text, false)
@@ -226,7 +229,7 @@ func (r *nodeResolver) throughPaths(c *tsConfig, text string, k kind) (string, b
 	return "", false
 }
 
-// overlaid gives the folders that are laid over a folder by rootDirs.
+// overlaid returns the folders that rootDirs overlays on a folder.
 func (c *tsConfig) overlaid(folder string) []string {
 	best, inside := "", ""
 	for _, root := range c.rootDirs {
@@ -247,7 +250,8 @@ func (c *tsConfig) overlaid(folder string) []string {
 	return others
 }
 
-// roots are the folders that built files may come from: the one a configuration names, or where sources usually are.
+// roots returns the folders that may contain the sources of built files: the configured one, or the
+// usual ones.
 func (c *tsConfig) roots(folder string) []string {
 	if c.rootDir != "" {
 		return []string{c.rootDir}

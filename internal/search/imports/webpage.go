@@ -8,7 +8,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// A webTag is an opening tag of a page, with what stands between it and its closing tag if that is no markup.
+// A webTag is an opening tag of a page, with the raw text up to its closing tag if that is not
+// markup.
 type webTag struct {
 	name       string
 	start      int
@@ -16,7 +17,7 @@ type webTag struct {
 	body, end  int
 }
 
-// webTags gives the tags of a page in order.
+// webTags calls each with the tags of a page in order.
 func webTags(src []byte, each func(webTag)) {
 	z := html.NewTokenizer(bytes.NewReader(src))
 	for at, kind := 0, z.Next(); kind != html.ErrorToken; {
@@ -39,7 +40,7 @@ func webTags(src []byte, each func(webTag)) {
 	}
 }
 
-// read takes the name of the tag at hand, and those of its attributes that may matter.
+// read reads the name of the current tag, and those of its attributes that may matter.
 func (t *webTag) read(z *html.Tokenizer) {
 	name, more := z.TagName()
 	t.name, t.attributes = string(name), map[string]string{}
@@ -53,7 +54,7 @@ func (t *webTag) read(z *html.Tokenizer) {
 	}
 }
 
-// A webPage collects what the parts of a page import.
+// A webPage collects the imports of the parts of a page.
 type webPage struct {
 	src   []byte
 	specs []spec
@@ -64,7 +65,7 @@ func newWebPage(content []byte) *webPage {
 	return &webPage{src: content, lines: webLines{src: content}}
 }
 
-// part adds what a piece of another language imports, its lines being those of the page.
+// part adds the imports of an embedded part in another language, with line numbers of the page.
 func (p *webPage) part(start, end int, extract func([]byte) ([]spec, error)) error {
 	before := p.lines.of(start) - 1
 	specs, err := extract(p.src[start:end])
@@ -85,8 +86,8 @@ func (p *webPage) address(tag webTag, attribute string) {
 	}
 }
 
-// extractHTML reads a page: scripts, links, and what scripts and styles within it import. Whatever stands in a page is
-// shown somehow, so there is no error.
+// extractHTML reads a page: scripts, links, and the imports of embedded scripts and styles. It
+// returns no error, since browsers display any page.
 func extractHTML(content []byte) ([]spec, error) {
 	p := newWebPage(content)
 	webTags(content, func(tag webTag) {
@@ -105,18 +106,18 @@ func extractHTML(content []byte) ([]spec, error) {
 	return p.specs, nil
 }
 
-// webScript tells whether a script is JavaScript.
+// webScript reports whether a script is JavaScript.
 func webScript(tag webTag) bool {
 	kind := strings.ToLower(tag.attributes["type"])
 	return kind == "" || kind == "module" || strings.Contains(kind, "javascript") || strings.Contains(kind, "ts")
 }
 
-// extractComponent reads the scripts and styles of a component of Vue or Svelte.
+// extractComponent reads the scripts and styles of a Vue or Svelte component.
 func extractComponent(content []byte) ([]spec, error) {
 	return newWebPage(content).component(0)
 }
 
-// component reads the scripts and styles behind a place.
+// component reads the scripts and styles after a position.
 func (p *webPage) component(from int) ([]spec, error) {
 	var first error
 	webTags(p.src[from:], func(tag webTag) {
@@ -144,7 +145,8 @@ func (p *webPage) component(from int) ([]spec, error) {
 	return p.specs, nil
 }
 
-// extractAstro reads the script at the top of a component of Astro, between lines of dashes, and those within it.
+// extractAstro reads the script at the top of an Astro component, between lines of dashes, and
+// those within it.
 func extractAstro(content []byte) ([]spec, error) {
 	p := newWebPage(content)
 	top := len(content) - len(bytes.TrimLeft(content, " \t\r\n\ufeff"))
@@ -158,8 +160,8 @@ func extractAstro(content []byte) ([]spec, error) {
 	return p.component(top + after)
 }
 
-// frontMatter finds what stands at the beginning of a page between lines of three dashes: it is content[start:end], and
-// the page goes on at after. Without such lines all three are 0.
+// frontMatter finds the text between lines of three dashes at the beginning of a page: it is
+// content[start:end], and the page continues at after. Without such lines all three are 0.
 func frontMatter(content []byte) (start, end, after int) {
 	for line := range bytes.Lines(content) {
 		mark := string(bytes.TrimRight(bytes.TrimPrefix(line, []byte("\ufeff")), " \t\r\n"))
@@ -177,7 +179,8 @@ func frontMatter(content []byte) (start, end, after int) {
 	return 0, 0, 0
 }
 
-// The ways to import on the web. The zero kind is that of import and export statements, and of import().
+// The kinds of imports on the web. The zero kind is that of import and export statements, and of
+// import().
 const (
 	jsTypeOnly  kind = iota + 1 // import type, export type, declare module
 	jsRequire                   // require(), require.resolve(), import x = require()
@@ -185,22 +188,22 @@ const (
 	jsReference                 // /// <reference path="x" />: always a path
 	cssImport                   // @import, @use, @forward, composes
 	cssURL                      // url(x): always a path
-	htmlLink                    // src and href: always a path, / being the top of the site
+	htmlLink                    // src and href: always a path, / being the root of the site
 )
 
-// resolveWeb finds the files that the specs of one file mean.
+// resolveWeb finds the files to which the specs of one file refer.
 func resolveWeb(files Files, from string, specs []spec) []string {
 	return resolveEach(specs, newNodeResolver(files, from).resolve)
 }
 
-// webLines tells the lines of places that are asked for in order.
+// webLines converts ascending positions into line numbers.
 type webLines struct {
 	src   []byte
 	place int
-	lines int // how many lines end before place
+	lines int // number of lines that end before place
 }
 
-// of gives the line of a place, the first being 1.
+// of returns the line of a position, counting from 1.
 func (l *webLines) of(place int) int {
 	if place > l.place {
 		l.lines += bytes.Count(l.src[l.place:place], []byte("\n"))

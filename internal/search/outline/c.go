@@ -2,7 +2,7 @@ package outline
 
 import "slices"
 
-// outlineC outlines C and C++: functions, also such as are only declared, and types.
+// outlineC outlines C and C++: types and functions, including those that are only declared.
 func outlineC(content []byte) []Symbol {
 	c := &cScanner{scanner: newScanner("cpp", content), declared: map[int]bool{}}
 	c.walk(0, len(c.tokens), "")
@@ -11,10 +11,10 @@ func outlineC(content []byte) []Symbol {
 
 type cScanner struct {
 	*scanner
-	declared map[int]bool // which of found have no body
+	declared map[int]bool // indexes of found symbols without a body
 }
 
-// withoutRepeats leaves out what is declared here and defined here as well.
+// withoutRepeats leaves out declarations that are also defined in the file.
 func (c *cScanner) withoutRepeats() []Symbol {
 	defined := map[string]bool{}
 	for i, symbol := range c.found {
@@ -43,7 +43,7 @@ func isCType(word string) bool {
 	return false
 }
 
-// declaration takes one declaration, and gives the token after it.
+// declaration reads one declaration and returns the token after it.
 func (c *cScanner) declaration(i, to int, owner string) int {
 	i = c.prelude(i, to)
 	if i >= to {
@@ -70,7 +70,7 @@ func (c *cScanner) declaration(i, to int, owner string) int {
 	return c.skipMember(h, to)
 }
 
-// prelude passes templates, attributes and labels of access.
+// prelude skips templates, attributes and access labels.
 func (c *cScanner) prelude(i, to int) int {
 	for i < to {
 		switch text := c.text(i); {
@@ -87,7 +87,7 @@ func (c *cScanner) prelude(i, to int) int {
 	return i
 }
 
-// opensType tells whether a head is that of a type with a body.
+// opensType reports whether a head is that of a type with a body.
 func (c *cScanner) opensType(h head) bool {
 	return c.text(h.stop) == "{" && h.params < 0
 }
@@ -97,7 +97,7 @@ func (c *cScanner) declareType(h head, to int, owner string) int {
 	if word == "enum" && (c.text(name) == "class" || c.text(name) == "struct") {
 		name++
 	}
-	// Macros and attributes may stand before the name: the last one before : or { is it.
+	// Macros and attributes may precede the name: it is the last one before : or {.
 	last := name
 	for last < h.stop && c.text(last) != ":" && c.text(last) != "<" && c.text(last) != "final" {
 		if c.isName(last) {
@@ -120,7 +120,7 @@ func (c *cScanner) declareType(h head, to int, owner string) int {
 	return c.skipValue(end+1, to) + 1 // variables of the type
 }
 
-// typedef takes the name that is last, or that of a pointer to a function.
+// typedef reads the last name, or that of a function pointer.
 func (c *cScanner) typedef(i, to int) int {
 	name, last := -1, i
 	for last < to && c.text(last) != ";" {
@@ -137,7 +137,7 @@ func (c *cScanner) typedef(i, to int) int {
 	last = min(last, to-1)
 	if name > i {
 		c.add("type", "", name, last)
-		if keyword := c.text(i + 1); isCType(keyword) { // say what it is
+		if keyword := c.text(i + 1); isCType(keyword) { // the kind is that of the keyword
 			c.found[len(c.found)-1].Kind = keyword
 			c.found[len(c.found)-1].Line = c.line(i)
 		}
@@ -153,8 +153,8 @@ func (c *cScanner) using(i, to int) int {
 	return last + 1
 }
 
-// isTyped tells whether a function has what a macro has not: a type before its name, a class that it belongs to, or the
-// name of the class it is in.
+// isTyped reports whether a function has something that distinguishes it from a macro: a type
+// before its name, a class that it belongs to, or the name of the surrounding class.
 func (c *cScanner) isTyped(i int, h head, owner string) bool {
 	name := h.name
 	if c.text(name-1) == "~" {
@@ -169,7 +169,7 @@ func (c *cScanner) isTyped(i int, h head, owner string) bool {
 
 func (c *cScanner) declareFunction(h head, to int, owner string) int {
 	name, kind := c.functionName(h), "function"
-	for at := c.classOf(h.name); at >= 0 && len(name) < longestName; at = c.classOf(at) {
+	for at := c.classOf(h.name); at >= 0 && len(name) < maxName; at = c.classOf(at) {
 		name, kind = c.text(at)+"."+name, "method"
 	}
 	if owner != "" {
@@ -186,7 +186,7 @@ func (c *cScanner) declareFunction(h head, to int, owner string) int {
 	return last + 1
 }
 
-// classOf gives the name that A::b, A::~b or A<T>::b has before b, and -1 if there is none.
+// classOf returns the token before b in A::b, A::~b or A<T>::b, or -1 if there is none.
 func (c *cScanner) classOf(name int) int {
 	if c.text(name-1) == "~" {
 		name--
@@ -195,7 +195,7 @@ func (c *cScanner) classOf(name int) int {
 		return -1
 	}
 	at, depth := name-2, 0
-	for n := 0; n < farthest; n++ {
+	for n := 0; n < maxLookahead; n++ {
 		switch c.text(at) {
 		case ">":
 			depth++
@@ -214,7 +214,7 @@ func (c *cScanner) classOf(name int) int {
 	return -1
 }
 
-// functionBody finds the body, behind the initializers that a constructor may have.
+// functionBody finds the body, after the initializers of a constructor.
 func (c *cScanner) functionBody(h head, to int) (open, last int) {
 	i := h.stop
 	for c.text(i) == "{" && c.isName(i-1) && c.initializes(h, i) {
@@ -229,9 +229,10 @@ func (c *cScanner) functionBody(h head, to int) (open, last int) {
 	return -1, c.skipValue(i, to)
 }
 
-// initializes tells whether a brace gives a member its value: a colon is between it and the parameters.
+// initializes reports whether a brace initializes a member: a colon is between it and the
+// parameters.
 func (c *cScanner) initializes(h head, i int) bool {
-	for j := c.past(h.params); j < i && j < h.params+farthest*10; j = c.past(j) {
+	for j := c.past(h.params); j < i && j < h.params+maxLookahead*10; j = c.past(j) {
 		if c.text(j) == ":" {
 			return true
 		}
@@ -239,7 +240,7 @@ func (c *cScanner) initializes(h head, i int) bool {
 	return false
 }
 
-// isPure tells whether an = behind parameters is one of = 0, = default and = delete.
+// isPure reports whether an = after the parameters is one of = 0, = default and = delete.
 func (c *cScanner) isPure(i int) bool {
 	next := c.text(i + 1)
 	return next == "0" || next == "default" || next == "delete"

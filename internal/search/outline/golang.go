@@ -6,7 +6,8 @@ import (
 	gotoken "go/token"
 )
 
-// outlineGo outlines Go with Go's own parser, which gives what it could read of a file with errors.
+// outlineGo outlines Go with Go's own parser, which returns what it could parse of a file with
+// errors.
 func outlineGo(content []byte) []Symbol {
 	files := gotoken.NewFileSet()
 	file, _ := parser.ParseFile(files, "", content, parser.SkipObjectResolution|parser.AllErrors)
@@ -47,9 +48,9 @@ func (g *goOutline) function(d *ast.FuncDecl) {
 	g.add("method", receiver(d.Recv.List[0].Type)+d.Name.Name, d.Name.Pos(), d.End())
 }
 
-// receiver is the name of a receiver's type, and a dot.
+// receiver returns the name of a receiver's type, followed by a dot.
 func receiver(of ast.Expr) string {
-	for range deepest {
+	for range maxDepth {
 		switch t := of.(type) {
 		case *ast.StarExpr:
 			of = t.X

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// hinted finds the language that a content tells of; empty if it tells none.
+// hinted returns the language that a content indicates, or "".
 func hinted(content []byte) string {
 	for _, look := range []func([]byte) string{byShebang, byModeline, byStart} {
 		if language := look(content); language != "" {
@@ -16,7 +16,7 @@ func hinted(content []byte) string {
 	return ""
 }
 
-// byStart knows what begins in a way that nothing else does.
+// byStart recognises contents by an unambiguous beginning.
 func byStart(content []byte) string {
 	start := bytes.TrimLeft(bytes.TrimPrefix(content[:min(len(content), 512)], []byte("\xef\xbb\xbf")), " \t\r\n")
 	lower := strings.ToLower(string(start[:min(len(start), 64)]))
@@ -39,7 +39,7 @@ func byStart(content []byte) string {
 	return ""
 }
 
-// byShebang reads the interpreter from a #! line.
+// byShebang returns the language of the interpreter in a #! line.
 func byShebang(content []byte) string {
 	line, _, _ := bytes.Cut(content[:min(len(content), 256)], []byte("\n"))
 	rest, ok := strings.CutPrefix(string(line), "#!")
@@ -59,7 +59,7 @@ func byShebang(content []byte) string {
 	return called(strings.TrimRight(path.Base(words[0]), "0123456789.-"))
 }
 
-// called finds a language by what people call it: its name, another name, or an extension.
+// called returns a language by its name, another common name, or an extension.
 func called(name string) string {
 	name = strings.ToLower(name)
 	if language, ok := otherNames()[name]; ok {
@@ -71,7 +71,8 @@ func called(name string) string {
 	return extensions()[name]
 }
 
-// byModeline reads what a file tells vim or emacs: in its first two lines for emacs, in its first or last five for vim.
+// byModeline reads the modelines of emacs, in the first two lines, and of vim, in the first or last
+// five.
 func byModeline(content []byte) string {
 	head, tail := firstLines(content, 5), lastLines(content, 5)
 	for i, line := range append(head, tail...) {
@@ -87,14 +88,14 @@ func byModeline(content []byte) string {
 	return ""
 }
 
-// longestModeline is how long a line may be that is looked at for one.
-const longestModeline = 512
+// maxModeline is the maximum length of a line that is searched for a modeline.
+const maxModeline = 512
 
 func firstLines(content []byte, n int) []string {
 	var lines []string
 	for len(lines) < n && len(content) > 0 {
 		line, rest, _ := bytes.Cut(content, []byte("\n"))
-		lines = append(lines, string(line[:min(len(line), longestModeline)]))
+		lines = append(lines, string(line[:min(len(line), maxModeline)]))
 		content = rest
 	}
 	return lines
@@ -106,13 +107,13 @@ func lastLines(content []byte, n int) []string {
 	for len(lines) < n && len(content) > 0 {
 		cut := bytes.LastIndexByte(content, '\n')
 		line := content[cut+1:]
-		lines = append(lines, string(line[:min(len(line), longestModeline)]))
+		lines = append(lines, string(line[:min(len(line), maxModeline)]))
 		content = content[:max(cut, 0)]
 	}
 	return lines
 }
 
-// emacsMode reads -*- mode: ruby -*- and -*- C++ -*-.
+// emacsMode parses -*- mode: ruby -*- and -*- C++ -*-.
 func emacsMode(line string) string {
 	_, rest, ok := strings.Cut(line, "-*-")
 	setting, _, closed := strings.Cut(rest, "-*-")
@@ -131,7 +132,7 @@ func emacsMode(line string) string {
 	return ""
 }
 
-// vimMode reads vim: set ft=python: and its variants.
+// vimMode parses vim: set ft=python: and its variants.
 func vimMode(line string) string {
 	at := strings.Index(line, "vim:")
 	if at < 0 {

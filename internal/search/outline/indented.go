@@ -7,33 +7,34 @@ import (
 	"remit/internal/search/lexical"
 )
 
-// longestLine is how much of a line is looked at, in bytes.
-const longestLine = 2000
+// maxLine is the number of bytes of a line that are examined.
+const maxLine = 2000
 
-// eachLine gives the lines of a content in order, as far as they are looked at, until look has seen enough. It returns the
-// number of the last.
+// eachLine calls look with the lines of a content, cut to maxLine, until look returns false. It
+// returns the number of the last line.
 func eachLine(content []byte, look func(text string, number int) bool) (last int) {
 	for line := range bytes.Lines(content) {
 		last++
-		if !look(string(line[:min(len(line), longestLine)]), last) {
+		if !look(string(line[:min(len(line), maxLine)]), last) {
 			break
 		}
 	}
 	return last
 }
 
-// A codeLine is a line that begins with code, without what is blank at its ends.
+// A codeLine is a line that begins with code, trimmed of white space.
 type codeLine struct {
 	text           string
 	indent, number int
 }
 
-// codeLines gives the lines of a content that begin with code: none that is part of a comment, a string or a here-document. If
-// one of these has no end it is more likely something else, and every line counts.
+// codeLines returns the lines of a content that begin with code, not those within a comment, a
+// string or a here-document. If one of these has no end, it is more likely something else, and
+// every line counts.
 func codeLines(language string, content []byte) []codeLine {
 	var lines []codeLine
 	add := func(line string, indent, number int) {
-		if text := strings.TrimSpace(line[:min(len(line), longestLine)]); text != "" {
+		if text := strings.TrimSpace(line[:min(len(line), maxLine)]); text != "" {
 			lines = append(lines, codeLine{text, indent, number})
 		}
 	}
@@ -54,21 +55,21 @@ func codeLines(language string, content []byte) []codeLine {
 	return lines
 }
 
-// An indentedOutline gathers declarations that stand within each other as their indentation says.
+// An indentedOutline collects declarations that are nested by their indentation.
 type indentedOutline struct {
 	found []Symbol
 	open  []block
 }
 
-// A block is a declaration whose end has not been seen.
+// A block is a declaration whose end has not been reached.
 type block struct {
-	symbol int // its place among those found; -1 if it does not count
+	symbol int // index of its symbol; -1 if it does not count
 	indent int
 	owner  string // of what is within it
-	hides  bool   // what is within it does not count
+	hides  bool   // whether its contents are ignored
 }
 
-// outer is the innermost block that is open; empty if none is.
+// outer returns the innermost open block, or an empty one.
 func (o *indentedOutline) outer() block {
 	if len(o.open) == 0 {
 		return block{}
@@ -76,7 +77,7 @@ func (o *indentedOutline) outer() block {
 	return o.open[len(o.open)-1]
 }
 
-// close ends the blocks that are indented as much as this or more. line is their last.
+// close ends the blocks that are indented as much as indent or more. line is their last line.
 func (o *indentedOutline) close(indent, line int) {
 	for len(o.open) > 0 && o.outer().indent >= indent {
 		if symbol := o.outer().symbol; symbol >= 0 {
@@ -86,7 +87,7 @@ func (o *indentedOutline) close(indent, line int) {
 	}
 }
 
-// functionKind tells functions that belong to a type from others.
+// functionKind distinguishes methods from functions.
 func functionKind(owner string) string {
 	if owner == "" {
 		return "function"
@@ -101,8 +102,8 @@ func outlinePython(content []byte) []Symbol {
 	for i := 0; i < len(s.tokens); {
 		next := i
 		for next < len(s.tokens) && (next == i || s.line(next) == s.line(next-1) || s.text(next-1) == `\`) { // one statement
-			// A bracket with what is in it, or a token; braces that are never closed are passed alone, so that one does not
-			// hide the rest of the file.
+			// A bracket with its contents, or a token. Brackets that are never closed are skipped
+			// alone, so that they do not hide the rest of the file.
 			next = max(next, int(s.tokens[next].partner)) + 1
 		}
 		next = min(next, len(s.tokens))
@@ -114,7 +115,7 @@ func outlinePython(content []byte) []Symbol {
 	return p.found
 }
 
-// column gives how far a token is from the beginning of its line.
+// column returns the distance of a token from the beginning of its line.
 func (s *scanner) column(i int) int {
 	start := int(s.tokens[i].start)
 	return start - 1 - strings.LastIndexByte(s.code[:start], '\n')
@@ -122,10 +123,10 @@ func (s *scanner) column(i int) int {
 
 type pythonOutline struct {
 	indentedOutline
-	last int // the last line of the statement before
+	last int // the last line of the previous statement
 }
 
-// statement looks at one that begins with this token.
+// statement reads a statement that begins with this token.
 func (p *pythonOutline) statement(s *scanner, i, indent int) {
 	p.close(indent, p.last)
 	if s.text(i) == "async" {
@@ -149,7 +150,7 @@ func (p *pythonOutline) statement(s *scanner, i, indent int) {
 	p.open = append(p.open, inner)
 }
 
-// outlineRuby outlines Ruby by the words that begin and end things at the same indentation.
+// outlineRuby outlines Ruby by the keywords that begin and end blocks at the same indentation.
 func outlineRuby(content []byte) []Symbol {
 	r := rubyOutline{}
 	for _, line := range codeLines("ruby", content) {
@@ -175,7 +176,7 @@ func (r *rubyOutline) declaration(trimmed string, indent, number int) {
 	outer := r.outer()
 	name := strings.TrimPrefix(fields[1], "self.")
 	inner := block{symbol: -1, indent: indent, owner: outer.owner, hides: outer.hides || fields[0] == "def"}
-	if !outer.hides && fields[1] != "<<" { // class << self is no class
+	if !outer.hides && fields[1] != "<<" { // class << self is not a class
 		kind := fields[0]
 		if kind == "def" {
 			kind = functionKind(outer.owner)
@@ -188,7 +189,8 @@ func (r *rubyOutline) declaration(trimmed string, indent, number int) {
 	}
 }
 
-// endsOnLine tells whether a declaration is whole: def a = 1, def a; end, class A < B; end.
+// endsOnLine reports whether a declaration ends on its line: def a = 1, def a; end, class A < B;
+// end.
 func endsOnLine(trimmed string, fields []string) bool {
 	if fields[len(fields)-1] == "end" {
 		return true
@@ -200,7 +202,8 @@ func endsOnLine(trimmed string, fields []string) bool {
 	return fields[0] == "def" && strings.HasPrefix(strings.TrimSpace(rest), "= ")
 }
 
-// outlineShell outlines the functions of a shell script. One ends with the bracket that is indented like its name.
+// outlineShell outlines the functions of a shell script. A function ends with the bracket at the
+// indentation of its name.
 func outlineShell(content []byte) []Symbol {
 	s := shellOutline{}
 	for _, line := range codeLines("shell", content) {
@@ -228,7 +231,7 @@ func (s *shellOutline) end(number int) {
 	}
 }
 
-// declaration takes name() { and function name {.
+// declaration reads name() { and function name {.
 func (s *shellOutline) declaration(trimmed string, indent, number int) {
 	rest, keyword := strings.CutPrefix(trimmed, "function ")
 	rest = strings.TrimLeft(rest, " ")

@@ -9,9 +9,9 @@ import (
 // A keyword begins a declaration.
 type keyword struct {
 	kind string
-	// holds: what is in the body belongs to what is declared, and counts.
+	// holds: the contents of the body are members of the declaration, and are outlined.
 	holds bool
-	// space: what is in the body counts, and belongs to nothing.
+	// space: the contents of the body are outlined, without an owner.
 	space bool
 }
 
@@ -32,7 +32,7 @@ type keywords struct {
 	newlines bool // the end of a line ends a statement
 }
 
-// walk takes what is declared between two tokens. Any other braces are passed over.
+// walk reads the declarations between two tokens. It skips other braces.
 func (k keywords) walk(from, to int, owner string) {
 	for i := from; i < to; {
 		word, ok := k.keyword(i)
@@ -44,7 +44,7 @@ func (k keywords) walk(from, to int, owner string) {
 	}
 }
 
-// keyword finds what a token declares; nothing if it is a name here.
+// keyword returns what a token declares, or false if it is a name here.
 func (k keywords) keyword(i int) (keyword, bool) {
 	if !k.isName(i) {
 		return keyword{}, false
@@ -65,8 +65,9 @@ func (k keywords) keyword(i int) (keyword, bool) {
 	return word, ok
 }
 
-// declarations has a line for each language: the kinds of what it declares, with a + if what is in the body belongs to it and a /
-// if that belongs to nothing; behind a colon the words that declare it, where they are not the kind itself.
+// declarations has a line for each language: the kinds of declarations, with a + if the contents of
+// the body are members and a / if they have no owner; after a colon the keywords, if they differ
+// from the kind.
 const declarations = `
 rust function:fn struct enum union type trait+ impl+ module/:mod macro:macro_rules constant:const,static
 kotlin function:fun,def class+ interface+ object+ trait+ type:typealias
@@ -77,7 +78,7 @@ protobuf message+ service+ function:rpc enum type interface input union scalar d
 graphql message+ service+ function:rpc enum type interface input union scalar directive query mutation subscription fragment
 `
 
-// declaring gives what the words of each language declare.
+// declaring maps languages to their keywords.
 var declaring = sync.OnceValue(func() map[string]map[string]keyword {
 	all := map[string]map[string]keyword{}
 	for line := range strings.Lines(strings.TrimSpace(declarations)) {
@@ -97,7 +98,7 @@ var declaring = sync.OnceValue(func() map[string]map[string]keyword {
 	return all
 })
 
-// declaration takes one declaration, and gives the token after it.
+// declaration reads one declaration and returns the token after it.
 func (k keywords) declaration(word keyword, i, to int, owner string) int {
 	name, at, next := k.name(word, i)
 	if name == "" && word.kind != "object" {
@@ -107,7 +108,7 @@ func (k keywords) declaration(word keyword, i, to int, owner string) int {
 	if equals := k.equalsBefore(next, open, last); k.newlines && equals > 0 {
 		open, last = -1, k.end(equals, to)
 	}
-	if word.space && open < 0 { // mod x; says only that there is such a file
+	if word.space && open < 0 { // mod x; only declares that a file exists
 		return last + 1
 	}
 	inner := owner
@@ -127,7 +128,7 @@ func (k keywords) declaration(word keyword, i, to int, owner string) int {
 	return last + 1
 }
 
-// equalsBefore finds the = of a declaration whose value is an expression; zero if it has none.
+// equalsBefore returns the = of a declaration whose value is an expression, or 0.
 func (k keywords) equalsBefore(from, open, last int) int {
 	to := last
 	if open >= 0 {
@@ -155,7 +156,7 @@ func (k keywords) name(word keyword, i int) (name string, at, next int) {
 		at++
 	}
 	at = k.pastAngle(at)
-	if text := k.text(at); strings.HasPrefix(text, "`") { // a name may be any words
+	if text := k.text(at); strings.HasPrefix(text, "`") { // a quoted name may be any words
 		return strings.Trim(text, "`"), at, at + 1
 	}
 	if !k.isName(at) {
@@ -172,10 +173,10 @@ func (k keywords) name(word keyword, i int) (name string, at, next int) {
 	return k.code[k.tokens[at].start:k.tokens[last].end], at, last + 1
 }
 
-// implemented reads the type that impl<T> Trait for Type<T> is about.
+// implemented reads the type in impl<T> Trait for Type<T>.
 func (k keywords) implemented(i int) (name string, at, next int) {
 	at = k.pastAngle(i + 1)
-	for j, n := at, 0; j < len(k.tokens) && n < farthest; n++ {
+	for j, n := at, 0; j < len(k.tokens) && n < maxLookahead; n++ {
 		switch k.text(j) {
 		case "{", ";", "where":
 			return k.lastOfPath(at)

@@ -10,12 +10,12 @@ import (
 	"remit/internal/search/lexical"
 )
 
-// Language names the language of a file in lower case, as editors do: typescript, go, python, cpp, csharp, ... It goes by
-// the file's name, then by its extension, then by its #! line, by what it says of itself to vim or emacs, and by how it
-// begins. A file that tells nothing is "text".
+// Language returns the language of a file in lower case, as editors name it: typescript, go,
+// python, cpp, csharp, ... It uses the file's name, then its extension, its #! line, its vim or
+// emacs modeline, and its beginning. The default is "text".
 func Language(name string, content []byte) string {
 	base := strings.ToLower(path.Base(name))
-	isWord := base == "build" || base == "workspace" || base == "buck" // which a program may be called as well
+	isWord := base == "build" || base == "workspace" || base == "buck" // a program may have this name too
 	if language, ok := fileNames()[base]; ok && (!isWord || hinted(content) == "") {
 		return language
 	}
@@ -35,7 +35,7 @@ func Language(name string, content []byte) string {
 	return "text"
 }
 
-// byPrefix knows the names that go on after a dot: Dockerfile.dev, .env.local, .eslintrc.
+// byPrefix recognises names that continue after a dot: Dockerfile.dev, .env.local, .eslintrc.
 func byPrefix(base string) string {
 	switch stem, _, _ := strings.Cut(base, "."); stem {
 	case "dockerfile", "containerfile":
@@ -49,12 +49,12 @@ func byPrefix(base string) string {
 	return ""
 }
 
-// mostJudged is how much of a file is looked at where its name leaves it open what it is.
-const mostJudged = 64 << 10
+// maxJudged is the number of bytes of a file that are examined if its name is ambiguous.
+const maxJudged = 64 << 10
 
-// ambiguous judges by content where several languages share an extension; empty if they do not.
+// ambiguous decides by content where several languages share an extension; "" if they do not.
 func ambiguous(extension string, content []byte) string {
-	head := content[:min(len(content), mostJudged)]
+	head := content[:min(len(content), maxJudged)]
 	switch extension {
 	case "h":
 		return cOrCpp(head)
@@ -63,19 +63,19 @@ func ambiguous(extension string, content []byte) string {
 	case "pl":
 		return perlOrProlog(head)
 	case "ts", "inc", "s", "t", "mod":
-		if hint := byStart(head); hint != "" { // the Qt tools keep translations in .ts
+		if hint := byStart(head); hint != "" { // Qt tools store translations in .ts files
 			return hint
 		}
 	case "d", "in", "tmpl", "template", "dist", "sample", "example":
 		return hinted(head)
 	}
 	if extension == "mod" {
-		return "text" // go.mod is known by its name
+		return "text" // go.mod is recognised by its name
 	}
 	return ""
 }
 
-// cOrCpp tells for whom a header is.
+// cOrCpp decides whether a header is C or C++.
 func cOrCpp(head []byte) string {
 	if language := byModeline(head); language != "" {
 		return language
@@ -134,7 +134,7 @@ func perlOrProlog(head []byte) string {
 	return "perl"
 }
 
-// firstWord cuts a line into its first word of letters and the rest.
+// firstWord splits a line into its first word of letters and the rest.
 func firstWord(line []byte) (word string, rest []byte) {
 	line = bytes.TrimLeft(line, " \t")
 	n := 0
@@ -144,21 +144,21 @@ func firstWord(line []byte) (word string, rest []byte) {
 	return string(line[:n]), line[n:]
 }
 
-// Each table has a line for each language: its name, then words in lower case that tell it.
+// Each table has a line for each language: its name, then words in lower case that identify it.
 var (
 	//go:embed extensions.txt
 	byExtension string // of its files
 	//go:embed filenames.txt
 	byName string // whole names of files
 	//go:embed othernames.txt
-	byOtherName string // what shebang lines and modelines call it, where that is neither its name nor an extension
+	byOtherName string // names in shebang lines and modelines that are neither the language's name nor an extension
 )
 
 var (
 	extensions = sync.OnceValue(func() map[string]string { return readTable(byExtension) })
 	fileNames  = sync.OnceValue(func() map[string]string { return readTable(byName) })
 	otherNames = sync.OnceValue(func() map[string]string { return readTable(byOtherName) })
-	// allLanguages are the names themselves.
+	// allLanguages contains the names of the languages themselves.
 	allLanguages = sync.OnceValue(func() map[string]bool {
 		all := map[string]bool{}
 		for _, table := range []string{byExtension, byName, byOtherName} {
@@ -170,7 +170,7 @@ var (
 	})
 )
 
-// readTable turns lines of a value and its keys into a map.
+// readTable converts lines of a value and its keys into a map.
 func readTable(table string) map[string]string {
 	byKey := map[string]string{}
 	for line := range strings.Lines(table) {

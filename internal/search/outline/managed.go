@@ -20,7 +20,7 @@ func (m managed) walk(from, to int, owner string) {
 	}
 }
 
-// isManagedType tells whether a word begins the name of a type or of a namespace.
+// isManagedType reports whether a keyword precedes the name of a type or of a namespace.
 func isManagedType(word string) bool {
 	switch word {
 	case "class", "interface", "enum", "record", "struct", "namespace", "mixin", "extension", "trait":
@@ -29,7 +29,7 @@ func isManagedType(word string) bool {
 	return false
 }
 
-// declaration takes one member of a file, a namespace or a type, and gives the token after it.
+// declaration reads one member of a file, a namespace or a type, and returns the token after it.
 func (m managed) declaration(i, to int, owner string) int {
 	for i < to && m.text(i) == "[" { // attributes
 		i = m.past(i)
@@ -38,7 +38,7 @@ func (m managed) declaration(i, to int, owner string) int {
 		return to
 	}
 	h := m.readHead(i, to, isManagedType)
-	// A record is named like a method, and record is a name elsewhere.
+	// A record looks like a method, and record may be a name elsewhere.
 	if h.keyword >= 0 && m.isName(h.keyword+1) && (h.name < 0 || h.name > h.keyword) {
 		return m.declareType(h, to, owner)
 	}
@@ -92,7 +92,8 @@ func (m managed) declareMethod(h head, to int, owner string) int {
 	return last + 1
 }
 
-// isCall tells whether a head that ends with a semicolon calls something: only a name is before its parentheses.
+// isCall reports whether a head that ends with a semicolon is a call: only a name precedes its
+// parentheses.
 func (m managed) isCall(h head) bool {
 	before := m.text(h.name - 1)
 	switch before {
@@ -102,12 +103,13 @@ func (m managed) isCall(h head) bool {
 	return false
 }
 
-// A head is what a declaration says before its body, in languages where no keyword begins a function.
+// A head is the part of a declaration before its body, in languages where no keyword begins a
+// function.
 type head struct {
-	keyword int // of a type: class, struct, enum, ...; -1 without
-	name    int // what stands before the parameters; -1 without
-	params  int // the parenthesis that opens the parameters; -1 without
-	stop    int // the first of { ; = => behind it
+	keyword int // of a type: class, struct, enum, ...; -1 if there is none
+	name    int // what precedes the parameters; -1 if there is none
+	params  int // the parenthesis that opens the parameters; -1 if there is none
+	stop    int // the first of { ; = => after it
 	equals  bool
 }
 
@@ -139,7 +141,7 @@ func (s *scanner) readHead(i, to int, isType func(word string) bool) head {
 	return h
 }
 
-// namesFunction tells whether a token before a parenthesis can be the name of a function.
+// namesFunction reports whether a token before a parenthesis can be the name of a function.
 func (s *scanner) namesFunction(i int) bool {
 	if !s.isName(i) {
 		return false
@@ -153,7 +155,7 @@ func (s *scanner) namesFunction(i int) bool {
 	return true
 }
 
-// operatorName takes operator and its sign as a name, and gives the token of its parameters.
+// operatorName reads operator and its symbol as a name, and returns the token of its parameters.
 func (s *scanner) operatorName(h *head, i int) int {
 	j := i + 1
 	if s.text(j) == "(" && s.text(j+1) == ")" {
@@ -173,7 +175,8 @@ func (s *scanner) operatorName(h *head, i int) int {
 	return s.past(j)
 }
 
-// functionName is the name of a function as a head has it: with the ~ of a destructor, and all of an operator.
+// functionName returns the name of a function in a head: with the ~ of a destructor, and all of an
+// operator.
 func (s *scanner) functionName(h head) string {
 	switch {
 	case s.text(h.name) == "operator":
@@ -184,7 +187,7 @@ func (s *scanner) functionName(h head) string {
 	return s.text(h.name)
 }
 
-// skipValue passes what is after an = up to the semicolon.
+// skipValue skips from after an = to the semicolon.
 func (s *scanner) skipValue(i, to int) (last int) {
 	for i < to && s.text(i) != ";" {
 		i = s.past(i)
@@ -192,7 +195,8 @@ func (s *scanner) skipValue(i, to int) (last int) {
 	return min(i, to-1)
 }
 
-// skipMember passes what is no function and no type: a field, a property, an initializer, a variable.
+// skipMember skips what is neither a function nor a type: a field, a property, an initializer, a
+// variable.
 func (s *scanner) skipMember(h head, to int) int {
 	switch {
 	case h.stop >= to:
@@ -201,7 +205,7 @@ func (s *scanner) skipMember(h head, to int) int {
 		return s.skipValue(h.stop, to) + 1
 	}
 	next := s.past(h.stop)
-	if s.text(h.stop) == "{" && s.text(next) == "=" { // a property with a first value
+	if s.text(h.stop) == "{" && s.text(next) == "=" { // a property with an initial value
 		return s.skipValue(next, to) + 1
 	}
 	return next

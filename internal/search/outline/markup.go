@@ -6,7 +6,7 @@ import (
 	"remit/internal/search/markdown"
 )
 
-// outlineMarkdown outlines headings. Each reaches to the next one of its level or above.
+// outlineMarkdown outlines headings. Each extends to the next one of its level or above.
 func outlineMarkdown(content []byte) []Symbol {
 	d := markdown.Parse(string(content))
 	o := indentedOutline{} // by level
@@ -21,7 +21,7 @@ func outlineMarkdown(content []byte) []Symbol {
 	return o.found
 }
 
-// outlineCSS outlines the rules at the top of a style sheet.
+// outlineCSS outlines the top-level rules of a style sheet.
 func outlineCSS(content []byte) []Symbol {
 	s := newScanner("scss", content)
 	for i, start := 0, 0; i < len(s.tokens); {
@@ -40,7 +40,7 @@ func outlineCSS(content []byte) []Symbol {
 	return s.found
 }
 
-// selector is the text between two tokens, with single spaces.
+// selector returns the text between two tokens, with single spaces.
 func (s *scanner) selector(from, to int) string {
 	return strings.Join(strings.Fields(cut(s.code[s.tokens[from].start:s.tokens[to-1].end])), " ")
 }

@@ -10,12 +10,14 @@ import (
 // Root is the module of files that belong to no other.
 const Root = "root"
 
-// Module names the module that a file belongs to: the innermost folder of its path that says what the code is about.
+// Module returns the module that a file belongs to: the innermost folder of its path that describes
+// the code.
 //
-// Folders that only say where sources are kept (src, lib, internal, packages, src/main/java) never do, nor do those of
-// tests, which belong to the module around them. Folders that name a layer (server, client, core) do if there is no better
-// one, and those for things of a kind (utils, models, components) come last. So src/server/auth/X.ts and
-// src/server/auth/utils/Y.ts are of auth, src/server/utils/Y.ts is of server, src/utils/Y.ts of utils, src/X.ts of the root.
+// Folders that only contain sources (src, lib, internal, packages, src/main/java) never count, nor
+// do test folders, whose files belong to the surrounding module. Folders that name a layer (server,
+// client, core) count if there is no better one, and folders for a kind of thing (utils, models,
+// components) come last. So src/server/auth/X.ts and src/server/auth/utils/Y.ts belong to auth,
+// src/server/utils/Y.ts to server, src/utils/Y.ts to utils, and src/X.ts to the root.
 func Module(name string) string {
 	folders := strings.Split(path.Dir(name), "/")
 	layer, drawer := "", ""
@@ -27,7 +29,7 @@ func Module(name string) string {
 		case isReverseDomain(folders[:i+1]):
 		case slices.Contains(layers, lower):
 			layer = cmp.Or(layer, folder)
-		case slices.Contains(drawers, lower):
+		case slices.Contains(kindFolders, lower):
 			drawer = cmp.Or(drawer, folder)
 		default:
 			return folder
@@ -36,7 +38,8 @@ func Module(name string) string {
 	return cmp.Or(layer, drawer, Root)
 }
 
-// plainFolder takes the brackets off that web frameworks put around a folder; a parameter of an address names nothing.
+// plainFolder removes the brackets that web frameworks put around a folder. It returns "" for a URL
+// parameter, which names nothing.
 func plainFolder(folder string) string {
 	switch {
 	case folder == "." || strings.HasPrefix(folder, "["):
@@ -47,42 +50,43 @@ func plainFolder(folder string) string {
 	return folder
 }
 
-// Folders by what their name, in lower case, says.
+// Folders by the meaning of their name in lower case.
 var (
-	// sourceRoots only say that sources are beneath them.
+	// sourceRoots only contain sources.
 	sourceRoots = []string{
 		"src", "source", "sources", "lib", "libs", "internal", "pkg", "packages", "cmd", "apps", "crates", "modules",
 		"projects", "main", "java", "kotlin", "scala", "groovy", "python", "resources", "include", "sourcesets", "commonmain",
 		"cpp", "js", "ts",
 	}
-	// testFolders hold tests, or what they need.
+	// testFolders contain tests, or what tests need.
 	testFolders = []string{
 		"test", "tests", "__tests__", "spec", "specs", "__mocks__", "__snapshots__", "__fixtures__", "testdata", "fixtures",
 		"mocks", "snapshots",
 	}
-	// kindsOfTests within one of those say how they test, not what.
+	// kindsOfTests within a test folder say how something is tested, not what.
 	kindsOfTests = []string{"unit", "integration", "functional", "e2e"}
-	// layers are what many projects have.
+	// layers are common architectural layers.
 	layers = []string{
 		"server", "client", "backend", "frontend", "api", "app", "web", "www", "public", "core", "shared", "common",
 		"features", "domain", "domains", "infrastructure",
 	}
-	// drawers hold things of a kind.
-	drawers = []string{
+	// kindFolders group things of a kind.
+	kindFolders = []string{
 		"util", "utils", "helpers", "helper", "types", "interfaces", "models", "model", "entities", "dto", "dtos", "services",
 		"service", "controllers", "controller", "repositories", "repository", "handlers", "routes", "views", "components",
 		"hooks", "middleware", "middlewares", "impl", "bin", "scripts", "assets", "static", "styles",
 	}
-	// workspaces have a package in each folder.
+	// workspaces contain a package in each folder.
 	workspaces = []string{"packages", "apps", "crates", "projects", "libs", "modules"}
 )
 
-// isVersion tells whether a folder is v1, v2beta1, ...
+// isVersion reports whether a folder is v1, v2beta1, ...
 func isVersion(lower string) bool {
 	return len(lower) > 1 && lower[0] == 'v' && lower[1] >= '0' && lower[1] <= '9'
 }
 
-// isReverseDomain tells whether the last folder is the com of java/com/acme.
+// isReverseDomain reports whether the last folder is a top-level domain like the com of
+// java/com/acme.
 func isReverseDomain(folders []string) bool {
 	if len(folders) < 2 {
 		return false

@@ -12,7 +12,7 @@ import (
 	"remit/internal/search/outline"
 )
 
-// TestOutline: the file NAME.want says what NAME declares.
+// TestOutline: the file NAME.want lists the declarations of NAME.
 func TestOutline(t *testing.T) {
 	files, err := filepath.Glob("testdata/outline/*")
 	if err != nil || len(files) < 15 {
@@ -47,7 +47,7 @@ func list(symbols []outline.Symbol) string {
 	return b.String()
 }
 
-// TestOutlineLiterals: nothing within a literal or a comment counts, and nothing behind one is lost.
+// TestOutlineLiterals: nothing within a literal or a comment counts, and nothing after one is lost.
 func TestOutlineLiterals(t *testing.T) {
 	for _, c := range []struct{ language, text, want string }{
 		{"css", "a { b: 'c \\\n}\\\n' }\nd { }", "1-3 rule a\n4-4 rule d\n"},

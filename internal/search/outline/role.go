@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// The roles that a file can play.
+// The roles of a file.
 const (
-	Test   = "test"   // tests, and what only they need
-	Config = "config" // how the project is built, run and set up
+	Test   = "test"   // tests and their support files
+	Config = "config" // how the project is built, run and configured
 	Entry  = "entry"  // where a program or a package begins
 	Core   = "core"   // anything else
 )
 
-// Role tells which part a file plays, by the habits of its language: test, config, entry or core. A file that could be
-// several is the first of these.
+// Role returns the role of a file by the conventions of its language: test, config, entry or core.
+// If several apply, it is the first of these.
 func Role(name, language string, content []byte) string {
 	switch {
 	case isTest(name, language):
@@ -49,13 +49,14 @@ func isTest(name, language string) bool {
 	return strings.HasSuffix(lower, ".test")
 }
 
-// holdsTests tells whether what is in a folder of tests is for tests: a folder of specifications may hold prose.
+// holdsTests reports whether the files of a test folder are tests: a folder of specifications may
+// contain prose.
 func holdsTests(folder, language string) bool {
 	prose := language == "markdown" || language == "text" || language == "restructuredtext" || language == "asciidoc"
 	return !prose || folder != "spec" && folder != "specs"
 }
 
-// stemOf is the name of a file without its last extension.
+// stemOf returns the name of a file without its last extension.
 func stemOf(name string) string {
 	base := path.Base(name)
 	return strings.TrimSuffix(base, path.Ext(base))
@@ -77,7 +78,7 @@ func isConfig(name, language string) bool {
 	case "ruby":
 		return hasSuffix(lower, "file", ".gemspec", ".ru")
 	case "groovy":
-		return true // Gradle and Jenkins are what it is written for
+		return true // such files belong to Gradle and Jenkins
 	case "text":
 		return isTextConfig(lower)
 	}
@@ -126,20 +127,21 @@ func isEntry(name, language string, content []byte) bool {
 	return inBin(name, content)
 }
 
-// declaresMain tells whether a line begins so.
+// declaresMain reports whether a line begins with start.
 func declaresMain(content []byte, start string) bool {
 	return bytes.HasPrefix(content, []byte(start)) || bytes.Contains(content, []byte("\n"+start))
 }
 
 func isOneOf(word string, words ...string) bool { return slices.Contains(words, word) }
 
-// inBin tells whether a file is a program among programs.
+// inBin reports whether a file is a program in a bin folder.
 func inBin(name string, content []byte) bool {
 	return path.Base(path.Dir(name)) == "bin" && bytes.HasPrefix(content, []byte("#!"))
 }
 
-// isTop tells whether a file is directly in the root, in a source root or a layer of it, or in those of a package of a
-// workspace: src/server/index.ts begins something, src/server/auth/index.ts only gathers.
+// isTop reports whether a file is directly in the root, in a source root or a layer of it, or in
+// those of a package of a workspace: src/server/index.ts is an entry point,
+// src/server/auth/index.ts only re-exports.
 func isTop(name string) bool {
 	folders := strings.Split(path.Dir(name), "/")
 	if folders[0] == "." {

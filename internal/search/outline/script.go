@@ -9,7 +9,7 @@ func outlineScript(content []byte) []Symbol {
 	return s.found
 }
 
-// outlineComponent outlines the scripts of a file that holds markup as well.
+// outlineComponent outlines the scripts in a file that also contains markup.
 func outlineComponent(content []byte) []Symbol {
 	code := bytes.Repeat([]byte{' '}, len(content))
 	keep := func(from, to int) { copy(code[from:to], content[from:to]) }
@@ -43,14 +43,14 @@ func outlineComponent(content []byte) []Symbol {
 	return outlineScript(code)
 }
 
-// scripts walks over statements, at the top of a file or in a namespace.
+// scripts reads statements, at the top of a file or in a namespace.
 func (s *scanner) scripts(from, to int) {
 	for i := from; i < to; {
 		i = max(i+1, s.scriptStatement(i, to))
 	}
 }
 
-// scriptStatement takes one statement and gives the token after it.
+// scriptStatement reads one statement and returns the token after it.
 func (s *scanner) scriptStatement(i, to int) int {
 	i, exported := s.scriptModifiers(i, to)
 	next := s.text(i + 1)
@@ -77,7 +77,7 @@ func (s *scanner) scriptStatement(i, to int) int {
 	return s.end(i, to) + 1
 }
 
-// scriptModifiers passes what stands before a declaration.
+// scriptModifiers skips what precedes a declaration.
 func (s *scanner) scriptModifiers(i, to int) (at int, exported bool) {
 	for i < to {
 		switch s.text(i) {
@@ -98,7 +98,7 @@ func (s *scanner) scriptModifiers(i, to int) (at int, exported bool) {
 	return i, exported
 }
 
-// pastAnnotation passes @a.b(...).
+// pastAnnotation skips @a.b(...).
 func (s *scanner) pastAnnotation(i int) int {
 	i++
 	for s.isName(i) && s.text(i+1) == "." {
@@ -166,7 +166,8 @@ func (s *scanner) scriptNamespace(i, to int) int {
 	return last + 1
 }
 
-// scriptVariable takes a declaration of variables: one that holds a function is one, any other counts if it is exported.
+// scriptVariable reads a variable declaration: one that holds a function counts as a function, any
+// other counts if it is exported.
 func (s *scanner) scriptVariable(i, to int, exported bool) int {
 	last := s.end(i, to)
 	if !s.isName(i + 1) {
@@ -186,7 +187,7 @@ func (s *scanner) scriptVariable(i, to int, exported bool) int {
 	return last + 1
 }
 
-// valueOf gives the token after the = of a declaration, past its type.
+// valueOf returns the token after the = of a declaration, skipping its type.
 func (s *scanner) valueOf(i, to int) int {
 	for i < to && s.text(i) != "=" {
 		i = max(s.past(i), s.pastAngle(i))
@@ -194,7 +195,8 @@ func (s *scanner) valueOf(i, to int) int {
 	return i + 1
 }
 
-// isFunction tells whether a value is a function: function, x =>, (x): T =>, each perhaps async and generic.
+// isFunction reports whether a value is a function: function, x =>, (x): T =>, each optionally
+// async and generic.
 func (s *scanner) isFunction(i, to int) bool {
 	if i >= to {
 		return false
@@ -219,7 +221,7 @@ func (s *scanner) isFunction(i, to int) bool {
 	return s.text(i) == "=>"
 }
 
-// scriptAssignment takes exports.x = function and A.prototype.x = function.
+// scriptAssignment reads exports.x = function and A.prototype.x = function.
 func (s *scanner) scriptAssignment(i, to int) int {
 	last := s.end(i, to)
 	name := i
@@ -237,7 +239,7 @@ func (s *scanner) scriptAssignment(i, to int) int {
 	return last + 1
 }
 
-// scriptMembers walks over the members of a class.
+// scriptMembers reads the members of a class.
 func (s *scanner) scriptMembers(from, to int, owner string) {
 	for i := from; i < to; {
 		i = max(i+1, s.scriptMember(i, to, owner))
@@ -270,7 +272,8 @@ func (s *scanner) scriptMember(i, to int, owner string) int {
 	return last + 1
 }
 
-// memberModifiers passes decorators and modifiers, which are names of members if nothing follows them.
+// memberModifiers skips decorators and modifiers. A modifier with nothing after it is the name of a
+// member.
 func (s *scanner) memberModifiers(i, to int) int {
 	for i < to {
 		switch s.text(i) {

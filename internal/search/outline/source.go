@@ -1,5 +1,5 @@
-// Package outline tells what a source file is by its path and content: its language, the module that it belongs to, the
-// role that it plays, and an outline of what it declares.
+// Package outline describes a source file by its path and content: its language, the module it
+// belongs to, its role, and an outline of its declarations. It reads no files itself.
 package outline
 
 import (
@@ -9,25 +9,29 @@ import (
 	"strings"
 )
 
-// A Symbol is something that a file declares.
+// A Symbol is a declaration in a file.
 type Symbol struct {
-	// Kind is what it is, in the words of its language: function, method, class, interface, struct, enum, type, trait,
-	// impl, object, module, namespace, macro, constant, variable, heading, rule, table, view, ...
+	// Kind is the kind of declaration in the terms of its language: function, method, class,
+	// interface, struct, enum, type, trait, impl, object, module, namespace, macro, constant,
+	// variable, heading, rule, table, view, ...
 	Kind string
-	// Name is as it is declared. What belongs to a type has the type's name and a dot before it, in every language.
+	// Name is the declared name. A member has the name of its type and a dot before it, in every
+	// language.
 	Name string
-	// Line is where the name stands, End where the declaration ends. Both count from 1.
+	// Line is the line of the name, End the last line of the declaration. Both count from 1.
 	Line, End int
 }
 
-// mostOutlined is the size of the largest file that has an outline: nobody writes a larger one by hand.
-const mostOutlined = 16 << 20
+// maxOutlined is the maximum size of a file that has an outline: nobody writes a larger one by
+// hand.
+const maxOutlined = 16 << 20
 
-// Outline gives what a file declares: functions, types and what corresponds to them, in order of their lines. Constants
-// and variables are among it only where they are exported. What stands within a function is not. A language that is not
-// known has no outline; a file with errors has what can be made out.
+// Outline returns the declarations of a file: functions, types and their equivalents, ordered by
+// line. Constants and variables are included only if exported; declarations within functions are
+// not included. An unknown language has no outline; for a file with errors Outline returns what it
+// can recognise.
 func Outline(language string, content []byte) []Symbol {
-	if len(content) > mostOutlined {
+	if len(content) > maxOutlined {
 		return nil
 	}
 	outline := outliners[language]
@@ -44,13 +48,13 @@ func Outline(language string, content []byte) []Symbol {
 	return found
 }
 
-// longestName is how much of a name is kept, in bytes.
-const longestName = 200
+// maxName is the maximum length of a name in bytes.
+const maxName = 200
 
-// cut shortens what is too long for a name.
-func cut(name string) string { return name[:min(len(name), longestName)] }
+// cut shortens a name to maxName.
+func cut(name string) string { return name[:min(len(name), maxName)] }
 
-// outliners outline the languages that have an outline.
+// outliners maps languages to their outline functions.
 var outliners = map[string]func(content []byte) []Symbol{
 	"go": outlineGo, "python": outlinePython, "ruby": outlineRuby, "shell": outlineShell, "markdown": outlineMarkdown, "sql": outlineSQL,
 	"css": outlineCSS, "scss": outlineCSS, "less": outlineCSS, "c": outlineC, "cpp": outlineC,
@@ -61,7 +65,8 @@ var outliners = map[string]func(content []byte) []Symbol{
 	"php": outlineKeywords("php"), "protobuf": outlineKeywords("protobuf"), "graphql": outlineKeywords("graphql"),
 }
 
-// LineCount is the number of lines that an editor shows: a newline ends a line, also the last one. An empty file has none.
+// LineCount returns the number of lines that an editor shows: a newline ends a line, also the last
+// one. An empty file has none.
 func LineCount(content []byte) int {
 	n := bytes.Count(content, []byte{'\n'})
 	if len(content) > 0 && content[len(content)-1] != '\n' {

@@ -230,10 +230,10 @@ func TestLineCount(t *testing.T) {
 	}
 }
 
-// outlined are the languages that have an outline.
+// outlined lists the languages that have an outline.
 const outlined = "go python ruby shell markdown css scss sql javascript vue java csharp dart c cpp rust kotlin swift scala php protobuf graphql"
 
-// TestOutlineIsLinear: what repeats a piece that is hard to read takes about as long for each.
+// TestOutlineIsLinear: the time per repetition of a difficult input does not grow.
 func TestOutlineIsLinear(t *testing.T) {
 	if os.Getenv("REMIT_FULL") != "true" {
 		t.Skip("takes a while; REMIT_FULL=true runs it")

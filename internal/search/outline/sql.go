@@ -2,7 +2,7 @@ package outline
 
 import "strings"
 
-// outlineSQL outlines what is created.
+// outlineSQL outlines CREATE statements.
 func outlineSQL(content []byte) []Symbol {
 	s := newScanner("sql", content)
 	for i := 0; i < len(s.tokens); {
@@ -15,7 +15,7 @@ func outlineSQL(content []byte) []Symbol {
 	return s.found
 }
 
-// sqlEnd gives the semicolon that ends a statement, which is not one between BEGIN and END.
+// sqlEnd returns the semicolon that ends a statement, ignoring those between BEGIN and END.
 func (s *scanner) sqlEnd(i int) int {
 	depth, creates := 0, strings.EqualFold(s.text(i), "create")
 	for ; i < len(s.tokens); i = s.past(i) {
@@ -53,7 +53,7 @@ func (s *scanner) created(i, last int) {
 	}
 }
 
-// createdName reads the name of what is created, in quotes or brackets or without.
+// createdName reads the name of what is created, quoted, in brackets or plain.
 func (s *scanner) createdName(kind string, i, last int) {
 	name, at := "", -1
 	for ; i < last; i++ {
@@ -66,7 +66,7 @@ func (s *scanner) createdName(kind string, i, last int) {
 			name += text
 			continue
 		}
-		if !s.isName(i) || name != "" && !strings.HasSuffix(name, ".") || len(name) > longestName {
+		if !s.isName(i) || name != "" && !strings.HasSuffix(name, ".") || len(name) > maxName {
 			break
 		}
 		name += s.text(i)

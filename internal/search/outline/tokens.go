@@ -6,15 +6,15 @@ import (
 	"remit/internal/search/lexical"
 )
 
-// A token is a name, a number or a sign of code.
+// A token is a name, a number or a symbol of code.
 type token struct {
 	start, end int32
 	line       int32
 	partner    int32 // of a bracket: the token that closes or opens it; -1 if there is none
 }
 
-// A scanner walks over the tokens of a file and gathers what they declare. All its steps go forward, so that the time is
-// linear; where one looks ahead it looks only so far.
+// A scanner walks over the tokens of a file and collects their declarations. All its steps go
+// forward and lookahead is limited, so that the time is linear.
 type scanner struct {
 	code   string
 	tokens []token
@@ -22,8 +22,8 @@ type scanner struct {
 	depth  int
 }
 
-// deepest is how many declarations may be within each other.
-const deepest = 100
+// maxDepth limits the nesting of declarations.
+const maxDepth = 100
 
 func newScanner(language string, content []byte) *scanner {
 	s, _ := lexical.Read(language, content, readTokens)
@@ -31,13 +31,13 @@ func newScanner(language string, content []byte) *scanner {
 	return s
 }
 
-// literal is the partner of a token that is one end of a literal.
+// literal is the partner of a token at the end of a literal.
 const literal = -2
 
-// readTokens takes the tokens of a file. A literal is two quotes, which stand at its ends.
+// readTokens reads the tokens of a file. A literal becomes two quote tokens at its ends.
 func readTokens(l *lexical.Scanner) *scanner {
 	s := &scanner{code: l.Src}
-	l.Comments = l.Preprocessed // which may be among them
+	l.Comments = l.Preprocessed // comments may be between directives
 	for t := l.Next(); t.Kind != lexical.End; t = l.Next() {
 		start, end, line := int32(t.Start), int32(t.End), int32(t.Line)
 		switch t.Kind {
@@ -64,12 +64,12 @@ func readTokens(l *lexical.Scanner) *scanner {
 	return s
 }
 
-// joins tells whether two marks are one of the few signs that would mean something else one by one.
+// joins reports whether two marks form one symbol that would mean something else separately.
 func joins(before, mark string) bool {
 	return before == "=" && mark == ">" || before == "-" && mark == ">" || before == ":" && mark == ":"
 }
 
-// pair finds the partners of brackets. One that has none is passed over.
+// pair finds the partners of brackets. It skips unmatched ones.
 func (s *scanner) pair() {
 	var open []int32
 	braces := 0
@@ -100,14 +100,14 @@ func (s *scanner) pair() {
 	}
 }
 
-// close makes a token the partner of the bracket that was opened last.
+// close makes a token the partner of the last open bracket.
 func (s *scanner) close(open []int32, i int) []int32 {
 	last := open[len(open)-1]
 	s.tokens[i].partner, s.tokens[last].partner = last, int32(i)
 	return open[:len(open)-1]
 }
 
-// otherBracket is the one that cannot be closed so.
+// otherBracket returns the kind of bracket that cannot be closed by this token.
 func otherBracket(closing string) string {
 	if closing == ")" {
 		return "["
@@ -115,7 +115,7 @@ func otherBracket(closing string) string {
 	return "("
 }
 
-// text is that of a token; empty beyond the last.
+// text returns the text of a token; "" beyond the last.
 func (s *scanner) text(i int) string {
 	if i < 0 || i >= len(s.tokens) {
 		return ""
@@ -126,7 +126,7 @@ func (s *scanner) text(i int) string {
 	return s.code[s.tokens[i].start:s.tokens[i].end]
 }
 
-// isName tells whether a token is a name or a keyword.
+// isName reports whether a token is a name or a keyword.
 func (s *scanner) isName(i int) bool {
 	text := s.text(i)
 	return text != "" && lexical.IsWordByte(text[0]) && (text[0] < '0' || text[0] > '9')
@@ -139,8 +139,8 @@ func (s *scanner) line(i int) int {
 	return int(s.tokens[max(0, min(i, len(s.tokens)-1))].line)
 }
 
-// past gives the token after one, or after its partner if it opens a bracket. A brace that is never closed reaches to
-// the end.
+// past returns the token after this one, or after its partner if it opens a bracket. A brace that
+// is never closed extends to the end.
 func (s *scanner) past(i int) int {
 	switch partner := int(s.tokens[i].partner); {
 	case partner > i:
@@ -151,16 +151,16 @@ func (s *scanner) past(i int) int {
 	return i + 1
 }
 
-// farthest is how many tokens a scanner looks ahead for the end of what may be brackets.
-const farthest = 200
+// maxLookahead is the number of tokens examined for the end of possible angle brackets.
+const maxLookahead = 200
 
-// pastAngle gives the token after <...>; the same token if it is not that.
+// pastAngle returns the token after <...>, or the same token if there are no angle brackets.
 func (s *scanner) pastAngle(i int) int {
 	if s.text(i) != "<" {
 		return i
 	}
 	depth := 0
-	for j, n := i, 0; j < len(s.tokens) && n < farthest; n++ {
+	for j, n := i, 0; j < len(s.tokens) && n < maxLookahead; n++ {
 		switch s.text(j) {
 		case "<":
 			depth++
@@ -176,10 +176,11 @@ func (s *scanner) pastAngle(i int) int {
 	return i
 }
 
-// body gives the last token of a declaration whose head goes on at i: the brace that closes its body, or the end of
-// the statement if it has none. open is the body's first token, -1 without.
+// body returns the last token of a declaration whose head continues at i: the brace that closes its
+// body, or the end of the statement if it has none. open is the body's first token, or -1.
 //
-// In a language where lines end statements, newlines is set. Where types can have braces, types is set.
+// newlines is set for a language where line ends end statements, types for one where types can
+// contain braces.
 func (s *scanner) body(i, to int, newlines, types bool) (open, last int) {
 	for j := i; j < to; {
 		switch s.text(j) {
@@ -200,7 +201,7 @@ func (s *scanner) body(i, to int, newlines, types bool) (open, last int) {
 	return -1, to - 1
 }
 
-// isTypeAfter tells whether a brace behind this token begins a type, not a body.
+// isTypeAfter reports whether a brace after this token begins a type, not a body.
 func (s *scanner) isTypeAfter(i int) bool {
 	switch s.text(i) {
 	case ":", "|", "&", "<", ",", "=>", "?", "=", "is", "extends", "keyof":
@@ -209,7 +210,8 @@ func (s *scanner) isTypeAfter(i int) bool {
 	return false
 }
 
-// end gives the last token of the statement that begins at i, in a language where lines end statements.
+// end returns the last token of the statement that begins at i, in a language where line ends end
+// statements.
 func (s *scanner) end(i, to int) int {
 	for j := i; j < to; {
 		if s.text(j) == ";" {
@@ -224,8 +226,8 @@ func (s *scanner) end(i, to int) int {
 	return max(i, to-1)
 }
 
-// breaks tells whether a statement ends between two tokens that follow each other, because a line ends there and
-// neither of them asks for more.
+// breaks reports whether a statement ends between two adjacent tokens, because a line ends there
+// and neither of them requires continuation.
 func (s *scanner) breaks(a, b int) bool {
 	return s.line(a) != s.line(b) && !s.asksForMore(a) && !s.continues(b)
 }
@@ -252,7 +254,7 @@ func (s *scanner) continues(i int) bool {
 	}
 }
 
-// add keeps a declaration whose name is that of a token.
+// add adds a declaration whose name is that of a token.
 func (s *scanner) add(kind, owner string, name, last int) {
 	s.addNamed(kind, owner+s.text(name), name, last)
 }
@@ -261,9 +263,9 @@ func (s *scanner) addNamed(kind, name string, at, last int) {
 	s.found = append(s.found, Symbol{Kind: kind, Name: name, Line: s.line(at), End: max(s.line(at), s.line(last))})
 }
 
-// within runs walk on the tokens between a brace and its end, unless that is deeper than anybody nests.
+// within runs walk on the tokens between a brace and its end, unless the nesting is too deep.
 func (s *scanner) within(open, last int, walk func(from, to int)) {
-	if open < 0 || s.depth >= deepest {
+	if open < 0 || s.depth >= maxDepth {
 		return
 	}
 	to := last
@@ -275,8 +277,9 @@ func (s *scanner) within(open, last int, walk func(from, to int)) {
 	s.depth--
 }
 
-// pastDirective gives the end of a line of the preprocessor that begins at a place. Of several branches the first counts, or
-// the second after #if 0, so that braces stay in balance: those that do not count are passed as well.
+// pastDirective returns the end of the preprocessor line that begins at a position. Of several
+// branches the first counts, or the second after #if 0, so that braces stay balanced: the others
+// are skipped as well.
 func pastDirective(src string, at int) int {
 	end := directiveEnd(src, at)
 	word, rest := firstWord([]byte(src[at+1 : rawLineEnd(src, at)]))
@@ -298,7 +301,8 @@ func rawLineEnd(src string, from int) int {
 	return len(src)
 }
 
-// directiveEnd gives the end of a directive, which goes on after a backslash at the end of a line.
+// directiveEnd returns the end of a directive, which continues after a backslash at the end of a
+// line.
 func directiveEnd(src string, at int) int {
 	for {
 		end := rawLineEnd(src, at)
@@ -310,8 +314,8 @@ func directiveEnd(src string, at int) int {
 	}
 }
 
-// pastBranch passes the lines of a branch that does not count: up to the #endif that ends it, or, if another branch may
-// count, to the end of the line that begins that one.
+// pastBranch skips the lines of a branch that does not count: up to the #endif that ends it or, if
+// another branch may count, to the end of the line that begins that one.
 func pastBranch(src string, at int, orElse bool) int {
 	for depth := 0; at < len(src); {
 		end := rawLineEnd(src, at+1)

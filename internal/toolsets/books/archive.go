@@ -18,25 +18,25 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// What an archive may hold in memory while it is written.
+// Memory limits while an archive is written.
 const (
-	filesAhead = 8         // files that are opened before it is their turn, for stores that are slow to begin
-	maxHeld    = 2 << 20   // of each that is compressed before it is its turn; a larger one is streamed
-	sampleSize = 256 << 10 // of a larger one, to tell whether it is worth compressing
+	filesAhead = 8         // files opened ahead of their turn, for stores with a high latency
+	maxHeld    = 2 << 20   // bytes of each file compressed ahead of its turn; a larger one is streamed
+	sampleSize = 256 << 10 // bytes of a larger file used to decide whether to compress it
 )
 
-// level is where better compression begins to cost more time than it saves bytes.
+// level is the compression level above which time rises faster than size falls.
 const level = 5
 
-// zipping writes objects into a zip. Many are read and compressed at a time, each by a goroutine
-// of its own; they are written in order.
+// zipping writes objects into a zip. Goroutines read and compress several objects at a time; one
+// goroutine writes them in order.
 type zipping struct {
 	store       Store
 	zip         *zip.Writer
-	gone        func(key string)   // is told of what is not there any more
-	compressors chan *flate.Writer // as many as there are cores; nil stands for one that is not made yet
-	free        chan *buffers      // to be used again
-	buffer      []byte             // for what is streamed
+	gone        func(key string)   // called for an object that was deleted meanwhile
+	compressors chan *flate.Writer // one per core; nil stands for one that is not created yet
+	free        chan *buffers      // for reuse
+	buffer      []byte             // for streaming
 	readers     sync.WaitGroup
 }
 
@@ -53,22 +53,22 @@ func newZipping(w io.Writer, store Store, gone func(key string)) *zipping {
 	return z
 }
 
-// write writes the zip of some objects. prefix is how much of their keys is left out.
-func (z *zipping) write(ctx context.Context, objects []Object, prefix int, told func(files int, bytes int64)) error {
+// write writes a zip of the objects. It cuts the first prefix bytes off their keys.
+func (z *zipping) write(ctx context.Context, objects []Object, prefix int, report func(files int, bytes int64)) error {
 	ctx, cancel := context.WithCancel(ctx)
-	turns := make(chan chan *member, filesAhead-1) // and one is written
-	z.readers.Go(func() { z.openAll(ctx, objects, turns) })
+	queue := make(chan chan *member, filesAhead-1) // and one is being written
+	z.readers.Go(func() { z.openAll(ctx, objects, queue) })
 	defer z.readers.Wait()
-	defer func() { // whatever was opened in vain is closed
+	defer func() { // close what was opened and is not needed
 		cancel()
-		for turn := range turns {
-			(<-turn).close()
+		for slot := range queue {
+			(<-slot).close()
 		}
 	}()
 	var files int
 	var size int64
-	for turn := range turns {
-		m := <-turn
+	for slot := range queue {
+		m := <-slot
 		if errors.Is(m.err, ErrNotFound) {
 			z.gone(m.key)
 			continue
@@ -77,8 +77,8 @@ func (z *zipping) write(ctx context.Context, objects []Object, prefix int, told 
 			return err
 		}
 		files, size = files+1, size+m.body.Size
-		if told != nil {
-			told(files, size)
+		if report != nil {
+			report(files, size)
 		}
 	}
 	if err := ctx.Err(); err != nil {
@@ -87,21 +87,21 @@ func (z *zipping) write(ctx context.Context, objects []Object, prefix int, told 
 	return z.zip.Close()
 }
 
-// openAll opens objects in order, a few before it is their turn.
-func (z *zipping) openAll(ctx context.Context, objects []Object, turns chan<- chan *member) {
-	defer close(turns)
+// openAll opens objects in order, a few ahead of their turn.
+func (z *zipping) openAll(ctx context.Context, objects []Object, queue chan<- chan *member) {
+	defer close(queue)
 	for i := range objects {
-		turn := make(chan *member, 1)
+		slot := make(chan *member, 1)
 		select {
-		case turns <- turn:
-			z.readers.Go(func() { turn <- z.open(ctx, objects[i].Key) })
+		case queue <- slot:
+			z.readers.Go(func() { slot <- z.open(ctx, objects[i].Key) })
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// member is an object on its way into a zip.
+// member is an object on its way into the zip.
 type member struct {
 	key     string
 	body    *Body
@@ -111,17 +111,17 @@ type member struct {
 	*buffers
 }
 
-// buffers hold what is read, and the same compressed.
+// buffers holds the content that was read, raw and compressed.
 type buffers struct{ raw, packed bytes.Buffer }
 
-// close lets go of what is open.
+// close closes the body if it is open.
 func (m *member) close() {
 	if m.streams {
-		_ = m.body.Close() // what was only read has nothing left to lose
+		_ = m.body.Close() // closing a reader loses nothing
 	}
 }
 
-// open opens an object, reads and compresses it.
+// open opens an object, reads it and compresses it.
 func (z *zipping) open(ctx context.Context, key string) *member {
 	m := &member{key: key}
 	select {
@@ -137,17 +137,17 @@ func (z *zipping) open(ctx context.Context, key string) *member {
 	return m
 }
 
-// read reads and compresses an object. Of one that is large, or is not compressed anyway, that is
-// the beginning, which tells whether the rest is worth compressing.
+// read reads and compresses an object. Of an object that is large or not worth compressing, it
+// reads only the beginning, which shows whether the rest is worth compressing.
 func (z *zipping) read(m *member) error {
 	m.stored = isCompressed(m.key)
 	m.streams = m.body.Size > maxHeld || m.body.Size > sampleSize && m.stored
 	first := int64(sampleSize)
 	if !m.streams {
 		first = m.body.Size + 1
-		defer func() { _ = m.body.Close() }() // it was only read
+		defer func() { _ = m.body.Close() }() // closing a reader loses nothing
 	}
-	m.raw.Grow(int(first) + bytes.MinRead) // so that it never has to be copied
+	m.raw.Grow(int(first) + bytes.MinRead) // avoids a reallocation
 	n, err := m.raw.ReadFrom(io.LimitReader(m.body, first))
 	switch {
 	case err != nil:
@@ -159,23 +159,22 @@ func (z *zipping) read(m *member) error {
 	}
 	c := <-z.compressors
 	if c == nil {
-		c, _ = flate.NewWriter(nil, level) // only a level that does not exist is an error
+		c, _ = flate.NewWriter(nil, level) // fails only for an invalid level
 	}
 	c.Reset(&m.packed)
-	_, _ = c.Write(m.raw.Bytes()) // a buffer takes all
+	_, _ = c.Write(m.raw.Bytes()) // writing to a buffer cannot fail
 	_ = c.Close()
 	z.compressors <- c
 	m.stored = m.packed.Len() > m.raw.Len()-m.raw.Len()/32
 	return nil
 }
 
-// short says that an object is not as long as it should be: a connection that is lost may look
-// like an end.
+// short returns the error for an object that ended early: a lost connection may look like the end.
 func (m *member) short(n int64) error {
 	return fmt.Errorf("read %s: it ended after %d of %d bytes", m.key, n, m.body.Size)
 }
 
-// add writes an object into the zip, under a name.
+// add writes an object into the zip under a name.
 func (z *zipping) add(ctx context.Context, m *member, name string) error {
 	defer func() {
 		m.close()
@@ -224,18 +223,18 @@ func (z *zipping) stream(ctx context.Context, m *member, name string) error {
 	return err
 }
 
-// readerFunc makes a reader of a function.
+// readerFunc is a function that implements io.Reader.
 type readerFunc func(p []byte) (int, error)
 
-// Read calls the function.
+// Read calls f.
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// The version of the format that a reader has to know, and the mark of Unix in the
-// version of whoever wrote it.
+// zipVersion is the version of the format that a reader needs, and, with the mark of Unix, the
+// version of the writer.
 const zipVersion = 20
 
-// header describes an object. Its time is that of the object, in UTC, so that the same object
-// gives the same bytes wherever it is written.
+// header returns the zip header of an object. It uses the object's modification time in UTC, so
+// that the same object yields the same bytes everywhere.
 func (m *member) header(name string) *zip.FileHeader {
 	h := &zip.FileHeader{Name: name, Method: zip.Deflate, ReaderVersion: zipVersion}
 	if m.stored {
@@ -243,17 +242,17 @@ func (m *member) header(name string) *zip.FileHeader {
 	}
 	h.SetMode(0o644)
 	h.CreatorVersion |= zipVersion
-	at, first := m.body.Modified.UTC(), time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC) // that a zip can tell
+	at, first := m.body.Modified.UTC(), time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC) // the earliest time that a zip can represent
 	if at.After(first) {
 		first = at
 	}
-	h.SetModTime(first)      //nolint:staticcheck // raw files are written with the times that this sets
-	h.Modified = time.Time{} // or CreateHeader would add the next line once more
+	h.SetModTime(first)      //nolint:staticcheck // it sets the times with which raw files are written
+	h.Modified = time.Time{} // otherwise CreateHeader would add the next line again
 	h.Extra = binary.LittleEndian.AppendUint32([]byte{'U', 'T', 5, 0, 1}, uint32(at.Unix()))
 	return h
 }
 
-// isCompressed tells by its name what would not become any smaller.
+// isCompressed reports by its name whether a file is compressed already.
 func isCompressed(name string) bool {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".heic",
@@ -267,15 +266,15 @@ func isCompressed(name string) bool {
 	}
 }
 
-// archiveFor is how long the address of an archive is good for.
-const archiveFor = time.Hour
+// archiveTTL is the lifetime of the URL of an archive.
+const archiveTTL = time.Hour
 
-// ArchiveIn names a book.
+// ArchiveIn is the input of get_book_archive.
 type ArchiveIn struct {
 	BookID string `json:"book_id"`
 }
 
-// ArchiveOut is where the zip of a book is, and what will be in it as things stand.
+// ArchiveOut is the output of get_book_archive: the zip's URL and its contents at the moment.
 type ArchiveOut struct {
 	Status         string    `json:"status"`
 	ArchiveURL     string    `json:"archive_url"`
@@ -286,21 +285,21 @@ type ArchiveOut struct {
 	ValidFor       int       `json:"valid_for_seconds"`
 }
 
-// Archive gives the address of a book as a zip. The zip is made while somebody reads
+// Archive returns a URL that serves a book as a zip. The zip is created while a client downloads
 // it: nothing is stored.
 func (t *Tools) Archive(ctx context.Context, in ArchiveIn) (ArchiveOut, error) {
 	_, files, err := t.Library.contents(ctx, in.BookID)
 	if err != nil {
 		return ArchiveOut{}, err
 	}
-	expires := t.Now().UTC().Truncate(time.Second).Add(archiveFor)
+	expires := t.Now().UTC().Truncate(time.Second).Add(archiveTTL)
 	address, err := t.Links.Archive(ctx, in.BookID, expires)
 	if err != nil {
 		return ArchiveOut{}, failure(ctx, err)
 	}
 	out := ArchiveOut{
 		Status: "success", ArchiveURL: address, ExpiresAt: expires,
-		FileCount: len(files), Format: "zip", ValidFor: int(archiveFor / time.Second),
+		FileCount: len(files), Format: "zip", ValidFor: int(archiveTTL / time.Second),
 	}
 	for i := range files {
 		out.TotalSizeBytes += files[i].Size
@@ -308,11 +307,11 @@ func (t *Tools) Archive(ctx context.Context, in ArchiveIn) (ArchiveOut, error) {
 	return out, nil
 }
 
-// contents lists all that is in a book, which is something.
-func (l *Library) contents(ctx context.Context, bookID string) (home, []Object, error) {
-	h, err := l.place(ctx, bookID)
+// contents lists all files of a book. It returns an error if there are none.
+func (l *Library) contents(ctx context.Context, bookID string) (location, []Object, error) {
+	h, err := l.locate(ctx, bookID)
 	if err != nil {
-		return home{}, nil, err
+		return location{}, nil, err
 	}
 	files, err := l.files(ctx, h, "")
 	if err == nil && len(files) == 0 {
@@ -321,12 +320,11 @@ func (l *Library) contents(ctx context.Context, bookID string) (home, []Object, 
 	return h, files, err
 }
 
-// WriteArchive writes a book as a zip, with paths as they are within the book. Whatever
-// is stored is read once and written at once, so that a book of any size takes little
-// memory. The same files give the same bytes. What is deleted meanwhile is left out. Of
-// an archive that ends with an error nobody should take the part that was written. told,
-// if it is not nil, is told how much of the book is written, after each file.
-func (l *Library) WriteArchive(ctx context.Context, bookID string, w io.Writer, told func(files int, bytes int64)) error {
+// WriteArchive writes a book as a zip with paths relative to the book. It streams, so that a book
+// of any size takes little memory. The same files yield the same bytes. Files deleted meanwhile are
+// left out. If it returns an error, the output is incomplete and must be discarded. WriteArchive
+// calls report, if it is not nil, after each file with the totals written so far.
+func (l *Library) WriteArchive(ctx context.Context, bookID string, w io.Writer, report func(files int, bytes int64)) error {
 	h, files, err := l.contents(ctx, bookID)
 	if err != nil {
 		return err
@@ -334,12 +332,12 @@ func (l *Library) WriteArchive(ctx context.Context, bookID string, w io.Writer, 
 	z := newZipping(w, h.store, func(gone string) {
 		l.Log.Info("a file was deleted while its book was archived", "key", gone)
 	})
-	return failure(ctx, z.write(ctx, files, len(h.key("")), told))
+	return failure(ctx, z.write(ctx, files, len(h.key("")), report))
 }
 
-// Export writes a book as a zip. Of one that ends with an error nobody should keep what
-// was written.
-func (l *Library) Export(ctx context.Context, bookID string, w io.Writer, told func(Progress)) error {
+// Export writes a book as a zip. If it returns an error, the output is incomplete and must be
+// discarded.
+func (l *Library) Export(ctx context.Context, bookID string, w io.Writer, report func(Progress)) error {
 	if err := checkID(bookID); err != nil {
 		return err
 	}
@@ -352,8 +350,8 @@ func (l *Library) Export(ctx context.Context, bookID string, w io.Writer, told f
 		at.Total += files[i].Size
 	}
 	return l.WriteArchive(ctx, bookID, w, func(_ int, bytes int64) {
-		if at.Done = bytes; told != nil {
-			told(at)
+		if at.Done = bytes; report != nil {
+			report(at)
 		}
 	})
 }

@@ -27,34 +27,34 @@ import (
 	"remit/internal/toolsets/books"
 )
 
-// piece is what an archive reads of a large file at a time, held the size up to which a file is
-// read before it is its turn.
+// piece is the number of bytes an archive reads of a large file at a time; held is the size up to
+// which a file is read ahead of its turn.
 const (
 	piece = 256 << 10
 	held  = 2 << 20
 )
 
-// attic is a store that is only read. It counts what is open in it.
-type attic struct {
+// readOnlyStore is a read-only store in memory. It counts its open files.
+type readOnlyStore struct {
 	books.Store
 	files map[string][]byte
-	spoil map[string]func(*bytes.Reader) io.Reader // how a file is read, if not well
-	gone  map[string]bool                          // listed, and then deleted
+	spoil map[string]func(*bytes.Reader) io.Reader // replaces the reader of a file, to make it fail
+	gone  map[string]bool                          // listed, then deleted
 
-	open, most, opened atomic.Int64
+	open, maxOpen, opened atomic.Int64
 }
 
-func (a *attic) Name() string { return "fs" }
+func (a *readOnlyStore) Name() string { return "fs" }
 
-func (a *attic) Stat(context.Context, string) (books.Object, error) {
+func (a *readOnlyStore) Stat(context.Context, string) (books.Object, error) {
 	return books.Object{}, books.ErrNotFound
 }
 
-func (a *attic) object(key string) books.Object {
+func (a *readOnlyStore) object(key string) books.Object {
 	return books.Object{Key: key, Size: int64(len(a.files[key])), Modified: time.Date(2025, 11, 24, 12, 0, 1, 5, time.UTC), Version: "1"}
 }
 
-func (a *attic) List(_ context.Context, prefix string) iter.Seq2[books.Object, error] {
+func (a *readOnlyStore) List(_ context.Context, prefix string) iter.Seq2[books.Object, error] {
 	return func(yield func(books.Object, error) bool) {
 		for _, key := range slices.Sorted(maps.Keys(a.files)) {
 			if strings.HasPrefix(key, prefix) && !yield(a.object(key), nil) {
@@ -64,17 +64,17 @@ func (a *attic) List(_ context.Context, prefix string) iter.Seq2[books.Object, e
 	}
 }
 
-func (a *attic) Open(_ context.Context, key string) (*books.Body, error) {
+func (a *readOnlyStore) Open(_ context.Context, key string) (*books.Body, error) {
 	data, found := a.files[key]
 	if !found || a.gone[key] {
 		return nil, books.ErrNotFound
 	}
 	a.opened.Add(1)
-	if now := a.open.Add(1); now > a.most.Load() {
-		a.most.Store(now) // nearly: it is only compared with a bound
+	if now := a.open.Add(1); now > a.maxOpen.Load() {
+		a.maxOpen.Store(now) // approximate, which is enough to compare it with a bound
 	}
 	reader := bytes.NewReader(data)
-	r := &reading{Reader: reader, Seeker: reader, attic: a}
+	r := &reading{Reader: reader, Seeker: reader, readOnlyStore: a}
 	if spoil := a.spoil[key]; spoil != nil {
 		r.Reader = spoil(reader)
 	}
@@ -84,8 +84,8 @@ func (a *attic) Open(_ context.Context, key string) (*books.Body, error) {
 type reading struct {
 	io.Reader
 	io.Seeker
-	attic  *attic
-	closed bool
+	readOnlyStore *readOnlyStore
+	closed        bool
 }
 
 func (r *reading) Close() error {
@@ -93,18 +93,18 @@ func (r *reading) Close() error {
 		return errors.New("closed twice")
 	}
 	r.closed = true
-	r.attic.open.Add(-1)
+	r.readOnlyStore.open.Add(-1)
 	return nil
 }
 
-func (a *attic) library() *books.Library {
+func (a *readOnlyStore) library() *books.Library {
 	return &books.Library{
 		Stores: func(context.Context) (books.Stores, error) { return books.Stores{Main: a}, nil },
 		Now:    time.Now, Log: slog.New(slog.DiscardHandler),
 	}
 }
 
-// noise is what cannot be compressed, prose what can.
+// noise returns incompressible data, prose compressible text.
 func noise(n int) []byte {
 	source := rand.NewChaCha8([32]byte{1})
 	data := make([]byte, n)
@@ -122,9 +122,9 @@ func prose(n int) []byte {
 	return bytes.Repeat([]byte(page.String()), n/page.Len()+1)[:n]
 }
 
-// aBook has files of all sizes that matter, and a neighbour.
-func aBook() *attic {
-	a := &attic{files: map[string][]byte{
+// aBook returns a store with a book of files of all interesting sizes, and a second book.
+func aBook() *readOnlyStore {
+	a := &readOnlyStore{files: map[string][]byte{
 		"books/ai/book.yaml":                       []byte("title: AI\n"),
 		"books/ai/chapters/chapter-01/.summary.md": prose(2000),
 		"books/ai/lessons/empty.md":                {},
@@ -143,8 +143,8 @@ func aBook() *attic {
 	return a
 }
 
-// aLargeBook has files too that are written while they are read, or nearly so.
-func aLargeBook() *attic {
+// aLargeBook also has files that are, or almost are, large enough to be streamed.
+func aLargeBook() *readOnlyStore {
 	a := aBook()
 	a.files["books/ai/assets/images/large.bin"] = noise(held + 1)
 	for _, size := range []int{held, held + 3*piece + 99} {
@@ -153,7 +153,7 @@ func aLargeBook() *attic {
 	return a
 }
 
-func (a *attic) zip(t *testing.T) []byte {
+func (a *readOnlyStore) zip(t *testing.T) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	if err := a.library().WriteArchive(t.Context(), "ai", &out, nil); err != nil {
@@ -162,7 +162,7 @@ func (a *attic) zip(t *testing.T) []byte {
 	return out.Bytes()
 }
 
-// unzip reads all of a zip.
+// unzip reads all files of a zip.
 func unzip(t *testing.T, data []byte) map[string][]byte {
 	t.Helper()
 	archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
@@ -184,7 +184,7 @@ func unzip(t *testing.T, data []byte) map[string][]byte {
 	return got
 }
 
-// TestArchiveHoldsTheBook: all of it, nothing else, in order.
+// TestArchiveHoldsTheBook: an archive contains all files of the book, in order, and nothing else.
 func TestArchiveHoldsTheBook(t *testing.T) {
 	a := aLargeBook()
 	var files int
@@ -192,7 +192,7 @@ func TestArchiveHoldsTheBook(t *testing.T) {
 	var out bytes.Buffer
 	err := a.library().WriteArchive(t.Context(), "ai", &out, func(n int, bytes int64) {
 		if n != files+1 || bytes < size {
-			t.Errorf("told of %d files and %d bytes after %d and %d", n, bytes, files, size)
+			t.Errorf("reported %d files and %d bytes after %d and %d", n, bytes, files, size)
 		}
 		files, size = n, bytes
 	})
@@ -216,14 +216,14 @@ func TestArchiveHoldsTheBook(t *testing.T) {
 		}
 	}
 	if files != len(want) || size != total {
-		t.Errorf("told of %d files and %d bytes, want %d and %d", files, size, len(want), total)
+		t.Errorf("reported %d files and %d bytes, want %d and %d", files, size, len(want), total)
 	}
-	if open, most := a.open.Load(), a.most.Load(); open != 0 || most > 8 {
-		t.Errorf("%d files were left open; %d were at once, at most 8 should be", open, most)
+	if open, maxOpen := a.open.Load(), a.maxOpen.Load(); open != 0 || maxOpen > 8 {
+		t.Errorf("%d files were left open; %d were at once, at most 8 should be", open, maxOpen)
 	}
 }
 
-// TestArchiveEntries: what would not shrink is stored, the rest is not, and times are
+// TestArchiveEntries: incompressible files are stored, others are compressed, and the times are
 // those of the objects.
 func TestArchiveEntries(t *testing.T) {
 	data := aLargeBook().zip(t)
@@ -258,7 +258,7 @@ func TestArchiveEntries(t *testing.T) {
 	}
 }
 
-// TestArchiveIsTheSame: however many work on it.
+// TestArchiveIsTheSame: the bytes do not depend on the number of goroutines.
 func TestArchiveIsTheSame(t *testing.T) {
 	want := aLargeBook().zip(t)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
@@ -270,9 +270,9 @@ func TestArchiveIsTheSame(t *testing.T) {
 	}
 }
 
-// TestArchiveForOthers: a tool that we did not write finds no fault.
-func TestArchiveForOthers(t *testing.T) {
-	judge, err := exec.LookPath("unzip")
+// TestArchiveReadableByOthers: another program accepts the archive.
+func TestArchiveReadableByOthers(t *testing.T) {
+	unzipTool, err := exec.LookPath("unzip")
 	if err != nil {
 		t.Skip("LEFT OUT: unzip is missing")
 	}
@@ -280,13 +280,13 @@ func TestArchiveForOthers(t *testing.T) {
 	if err := os.WriteFile(name, aLargeBook().zip(t), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.CommandContext(t.Context(), judge, "-t", "-q", name).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), unzipTool, "-t", "-q", name).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
 
-// TestArchiveWithoutTheGone: what is deleted meanwhile is left out.
-func TestArchiveWithoutTheGone(t *testing.T) {
+// TestArchiveOmitsDeletedFiles: files deleted meanwhile are left out.
+func TestArchiveOmitsDeletedFiles(t *testing.T) {
 	a := aBook()
 	a.gone = map[string]bool{"books/ai/book.yaml": true, "books/ai/lessons/part-2/lesson-20.md": true}
 	got := unzip(t, a.zip(t))
@@ -300,13 +300,13 @@ func TestArchiveWithoutTheGone(t *testing.T) {
 	}
 }
 
-// limited takes so many bytes and then fails.
+// limited accepts a number of bytes and then fails.
 type limited struct {
 	bytes.Buffer
 	left int
 }
 
-var errFull = errors.New("nobody reads any more")
+var errFull = errors.New("reader closed")
 
 func (l *limited) Write(data []byte) (int, error) {
 	if l.left -= len(data); l.left < 0 {
@@ -315,7 +315,7 @@ func (l *limited) Write(data []byte) (int, error) {
 	return l.Buffer.Write(data)
 }
 
-// TestArchiveFails: whatever goes wrong, the error is told, no archive looks whole, and
+// TestArchiveFails: on any failure the error is returned, the output is not a valid archive, and
 // nothing stays open.
 func TestArchiveFails(t *testing.T) {
 	errDisk := errors.New("the disk is broken")
@@ -374,8 +374,8 @@ type failing struct{ err error }
 
 func (f *failing) Read([]byte) (int, error) { return 0, f.err }
 
-// TestArchiveIsGivenUp: with the request it is for.
-func TestArchiveIsGivenUp(t *testing.T) {
+// TestArchiveCancelled: writing stops when the context is cancelled.
+func TestArchiveCancelled(t *testing.T) {
 	a := aBook()
 	ctx, cancel := context.WithCancel(t.Context())
 	err := a.library().WriteArchive(ctx, "ai", io.Discard, func(int, int64) { cancel() })
@@ -387,7 +387,7 @@ func TestArchiveIsGivenUp(t *testing.T) {
 	}
 }
 
-// TestArchiveReadsLittleAhead: who does not read holds up what is read for them.
+// TestArchiveReadsLittleAhead: a slow reader of the archive slows down the reads from the store.
 func TestArchiveReadsLittleAhead(t *testing.T) {
 	a := aBook()
 	stuck, free := make(chan struct{}), make(chan struct{})
@@ -406,7 +406,7 @@ func TestArchiveReadsLittleAhead(t *testing.T) {
 	}
 }
 
-// gate holds up the first write.
+// gate blocks the first write.
 type gate struct{ stuck, free chan struct{} }
 
 func (g *gate) Write(data []byte) (int, error) {
@@ -418,7 +418,7 @@ func (g *gate) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// TestArchiveOfNothing: neither a book that is not there nor one with nothing in it.
+// TestArchiveOfNothing: a book that does not exist or is empty has no archive.
 func TestArchiveOfNothing(t *testing.T) {
 	var out bytes.Buffer
 	err := aBook().library().WriteArchive(t.Context(), "absent", &out, nil)
@@ -430,18 +430,18 @@ func TestArchiveOfNothing(t *testing.T) {
 	}
 }
 
-// signpost makes addresses of archives alone.
-type signpost struct{ books.Links }
+// archiveLinks creates URLs of archives only.
+type archiveLinks struct{ books.Links }
 
-func (signpost) Archive(_ context.Context, bookID string, expires time.Time) (string, error) {
+func (archiveLinks) Archive(_ context.Context, bookID string, expires time.Time) (string, error) {
 	return fmt.Sprintf("https://links.example/%s?%d", bookID, expires.Unix()), nil
 }
 
-// TestArchiveAnswer: what get_book_archive says.
+// TestArchiveAnswer checks the answer of get_book_archive.
 func TestArchiveAnswer(t *testing.T) {
-	a := &attic{files: map[string][]byte{"books/ai/lessons/a.md": prose(10), "books/ai/lessons/b.md": prose(20), "books/ai2/lessons/c.md": prose(30)}}
+	a := &readOnlyStore{files: map[string][]byte{"books/ai/lessons/a.md": prose(10), "books/ai/lessons/b.md": prose(20), "books/ai2/lessons/c.md": prose(30)}}
 	now := time.Date(2025, 11, 24, 13, 0, 0, 999, time.FixedZone("", 3600))
-	tools := &books.Tools{Library: a.library(), Links: signpost{}, Now: func() time.Time { return now }}
+	tools := &books.Tools{Library: a.library(), Links: archiveLinks{}, Now: func() time.Time { return now }}
 	got, err := tools.Archive(t.Context(), books.ArchiveIn{BookID: "ai"})
 	if err != nil {
 		t.Fatal(err)

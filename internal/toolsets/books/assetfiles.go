@@ -11,19 +11,19 @@ import (
 	"remit/internal/contract"
 )
 
-// Asset is an asset to be sent to somebody.
+// Asset is an open asset with its MIME type.
 type Asset struct {
 	*Body
 	MIME string
 }
 
-// Asset opens the asset at a key. Nothing but assets can be had that way.
+// Asset opens the asset at a key. It refuses keys of anything but assets.
 func (l *Library) Asset(ctx context.Context, key string) (*Asset, error) {
 	bookID, path, ok := splitKey(key)
 	if !ok || !strings.HasPrefix(path, assetsPrefix) || checkPath(path) != nil {
 		return nil, notFound(key)
 	}
-	h, err := l.place(ctx, bookID)
+	h, err := l.locate(ctx, bookID)
 	if err != nil {
 		return nil, err
 	}
@@ -39,8 +39,8 @@ func (l *Library) Asset(ctx context.Context, key string) (*Asset, error) {
 	return &Asset{Body: body, MIME: kind}, nil
 }
 
-// Receive stores an upload that somebody was given an address for. r must give just
-// the bytes that were announced.
+// Receive stores an upload for which an upload URL was issued. r must yield exactly the announced
+// number of bytes.
 func (l *Library) Receive(ctx context.Context, u Upload, r io.Reader) error {
 	bookID, path, ok := splitKey(u.Key)
 	if !ok || !isAsset(u.Key) || checkPath(path) != nil {
@@ -61,8 +61,8 @@ func (l *Library) Receive(ctx context.Context, u Upload, r io.Reader) error {
 	return err
 }
 
-// exactly gives the bytes of a reader, and an error if there are more or less than so
-// many.
+// exactly passes a reader through and returns an error if it yields more or fewer bytes than
+// announced.
 type exactly struct {
 	io.Reader
 	left int64
@@ -73,24 +73,24 @@ func (e *exactly) Read(p []byte) (int, error) {
 	e.left -= int64(n)
 	switch {
 	case e.left < 0:
-		return 0, contract.Errorf(contract.Invalid, "More bytes came than were announced with file_size").With("field", "file_size")
+		return 0, contract.Errorf(contract.Invalid, "Received more bytes than announced with file_size").With("field", "file_size")
 	case e.left > 0 && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
-		return n, contract.Errorf(contract.Invalid, "%d bytes less came than were announced with file_size", e.left).With("field", "file_size") // not because of an EOF, which readers take for the end
+		return n, contract.Errorf(contract.Invalid, "Received %d bytes less than announced with file_size", e.left).With("field", "file_size") // not because of an EOF, which readers take for the end
 	default:
 		return n, err
 	}
 }
 
-// announce keeps what is at a path and puts down that somebody may upload to it. The
-// bytes will come without us.
-func (l *Library) announce(ctx context.Context, h home, path string, size int64, by string) error {
+// announce records an upload URL in the history and keeps a copy of the current object, because the
+// store will receive the bytes without this process.
+func (l *Library) announce(ctx context.Context, h location, path string, size int64, by string) error {
 	err := l.retry(ctx, h.key(path), func() error {
 		old, err := current(ctx, h.store, h.key(path))
 		if err != nil {
 			return err
 		}
 		now := l.Now().UTC()
-		return l.note(ctx, h, path, logKey(h.book.ID, path, l.ids.next(now), by), &entry{At: now, By: by, Op: opUploadURL, Old: old.Hash, Size: size})
+		return l.record(ctx, h, path, logKey(h.book.ID, path, l.ids.next(now), by), &entry{At: now, By: by, Op: opUploadURL, Old: old.Hash, Size: size})
 	})
 	if err != nil {
 		return err
@@ -98,8 +98,8 @@ func (l *Library) announce(ctx context.Context, h home, path string, size int64,
 	return l.register(ctx, h)
 }
 
-// described tells what is known of assets. The lines of their history are beneath a path.
-func (t *Tools) described(ctx context.Context, h home, history string, objects []Object) ([]ListedAsset, error) {
+// described returns the details of assets. history is the path below which to read their history.
+func (t *Tools) described(ctx context.Context, h location, history string, objects []Object) ([]ListedAsset, error) {
 	uploaders, err := t.Library.uploaders(ctx, h, history)
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (t *Tools) described(ctx context.Context, h home, history string, objects [
 	found := make([]ListedAsset, 0, len(objects))
 	for i := range objects {
 		if kinds[i] == "" {
-			continue // it is gone by now
+			continue // deleted meanwhile
 		}
 		url, err := t.Links.Asset(ctx, objects[i].Key)
 		if err != nil {
@@ -127,8 +127,8 @@ func (t *Tools) described(ctx context.Context, h home, history string, objects [
 	return found, nil
 }
 
-// uploaders tells who changed each file beneath a path last.
-func (l *Library) uploaders(ctx context.Context, h home, beneath string) (map[string]string, error) {
+// uploaders returns who last changed each file below a path.
+func (l *Library) uploaders(ctx context.Context, h location, beneath string) (map[string]string, error) {
 	lines, err := l.lines(ctx, h, beneath)
 	if err != nil {
 		return nil, err
@@ -153,38 +153,38 @@ func (l *Library) uploaders(ctx context.Context, h home, beneath string) (map[st
 	return names, nil
 }
 
-// kindOf tells what a file is, and leaves it at its beginning.
+// kindOf determines the MIME type of a file and rewinds it.
 func (l *Library) kindOf(body *Body) (string, error) {
 	known := l.facts.find(&body.Object)
 	if known.mime != "" {
 		return known.mime, nil
 	}
-	looked := l.Now()
+	checkedAt := l.Now()
 	head := make([]byte, min(headSize, body.Size))
 	if _, err := io.ReadFull(body, head); err != nil {
-		return "", fmt.Errorf("read the beginning of %s: %w", body.Key, err)
+		return "", fmt.Errorf("read start of %s: %w", body.Key, err)
 	}
 	if _, err := body.Seek(0, io.SeekStart); err != nil {
-		return "", fmt.Errorf("go back in %s: %w", body.Key, err)
+		return "", fmt.Errorf("rewind %s: %w", body.Key, err)
 	}
 	known.mime = mimeOf(head, body.Key)
-	l.facts.put(&body.Object, known, looked)
+	l.facts.put(&body.Object, known, checkedAt)
 	return known.mime, nil
 }
 
-// kindsOf tells what files are. It is "" for one that is gone by now.
+// kindsOf determines the MIME types of files. The type of a file that was deleted meanwhile is "".
 func (l *Library) kindsOf(ctx context.Context, store Store, objects []Object) ([]string, error) {
 	found := make([]string, len(objects))
 	err := inParallel(ctx, searchers, len(objects), func(ctx context.Context, i int) (err error) {
 		if found[i] = l.facts.find(&objects[i]).mime; found[i] == "" {
-			found[i], err = l.lookInto(ctx, store, objects[i].Key)
+			found[i], err = l.kindAt(ctx, store, objects[i].Key)
 		}
 		return err
 	})
 	return found, err
 }
 
-func (l *Library) lookInto(ctx context.Context, store Store, key string) (string, error) {
+func (l *Library) kindAt(ctx context.Context, store Store, key string) (string, error) {
 	body, err := store.Open(ctx, key)
 	if errors.Is(err, ErrNotFound) {
 		return "", nil

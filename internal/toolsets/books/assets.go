@@ -13,13 +13,13 @@ import (
 	"remit/internal/engine"
 )
 
-// Sizes of assets. From presignedFrom on an asset is uploaded by an address of its own.
+// Sizes of assets. An asset of at least presignedFrom bytes is uploaded to its own URL.
 const (
 	presignedFrom = 10 << 20
-	uploadTime    = time.Hour // how long such an address is good for
+	uploadTime    = time.Hour // lifetime of an upload URL
 )
 
-// UploadAssetIn is an asset, or how large it will be.
+// UploadAssetIn is the input of upload_asset: an asset, or the size of one to be uploaded.
 type UploadAssetIn struct {
 	BookID     string  `json:"book_id"`
 	AssetType  string  `json:"asset_type"`
@@ -28,7 +28,7 @@ type UploadAssetIn struct {
 	FileSize   *int64  `json:"file_size"`
 }
 
-// UploadAssetOut says where an asset is, or where to send it.
+// UploadAssetOut is the output of upload_asset: the asset's location, or the upload URL.
 type UploadAssetOut struct {
 	Status    string             `json:"status"`
 	Method    string             `json:"method"`
@@ -41,7 +41,7 @@ type UploadAssetOut struct {
 	Headers   *map[string]string `json:"headers,omitempty"` // may be empty
 }
 
-// Check refuses an upload of nothing, of two things, or without a name.
+// Check refuses an upload with neither or both of binary_data and file_size, or without a name.
 func (in UploadAssetIn) Check() error {
 	if (in.BinaryData == nil) == (in.FileSize == nil) {
 		return contract.Errorf(contract.Invalid, "Send exactly one of binary_data (less than 10 MiB, as base64) and file_size (10 to 100 MiB, to get an address for the upload)").With("field", "binary_data")
@@ -50,7 +50,7 @@ func (in UploadAssetIn) Check() error {
 	return err
 }
 
-// UploadAsset stores an asset, or gives an address to send it to.
+// UploadAsset stores an asset or returns an upload URL.
 func (t *Tools) UploadAsset(ctx context.Context, in UploadAssetIn) (UploadAssetOut, error) {
 	name, err := fileName(in.Filename)
 	if err != nil {
@@ -79,7 +79,7 @@ func (t *Tools) UploadAsset(ctx context.Context, in UploadAssetIn) (UploadAssetO
 	}, err
 }
 
-// presigned gives an address that takes an asset: the store's own, or ours.
+// presigned returns an upload URL for an asset: the store's own if it has one, ours otherwise.
 func (t *Tools) presigned(ctx context.Context, bookID, path string, size int64) (UploadAssetOut, error) {
 	h, err := t.Library.writable(ctx, bookID)
 	if err != nil {
@@ -93,7 +93,7 @@ func (t *Tools) presigned(ctx context.Context, bookID, path string, size int64) 
 	signed, own, err := h.store.SignPut(ctx, key, size, uploadTime)
 	switch {
 	case err != nil:
-	case own: // nobody will tell us when the bytes are there
+	case own: // the store does not report when the bytes have arrived
 		err = t.Library.announce(ctx, h, path, size, by(ctx))
 	default:
 		signed, err = t.Links.Upload(ctx, Upload{Key: key, Size: size, By: by(ctx)}, t.Now().Add(uploadTime))
@@ -110,7 +110,7 @@ func (t *Tools) presigned(ctx context.Context, bookID, path string, size int64) 
 	}, nil
 }
 
-// decoded gives the bytes of binary_data.
+// decoded returns the bytes of binary_data.
 func decoded(text string) ([]byte, error) {
 	encoding := base64.StdEncoding.Strict()
 	if !strings.HasSuffix(text, "=") {
@@ -142,14 +142,14 @@ func tooMuch() error {
 	return contract.Errorf(contract.Invalid, "binary_data holds 10 MiB or more; send file_size instead of it, and PUT the bytes to the upload_url of the answer").With("field", "binary_data")
 }
 
-// GetAssetIn names an asset.
+// GetAssetIn is the input of get_asset.
 type GetAssetIn struct {
 	BookID    string `json:"book_id"`
 	AssetType string `json:"asset_type"`
 	Filename  string `json:"filename"`
 }
 
-// ListedAsset is what is known of an asset.
+// ListedAsset holds the details of an asset.
 type ListedAsset struct {
 	CDNURL     string    `json:"cdn_url"`
 	FileSize   int64     `json:"file_size"`
@@ -166,20 +166,20 @@ func (in GetAssetIn) Check() error {
 	return err
 }
 
-// GetAsset tells what is known of an asset.
+// GetAsset returns the details of an asset.
 func (t *Tools) GetAsset(ctx context.Context, in GetAssetIn) (ListedAsset, error) {
 	name, err := fileNames(in.Filename)
 	if err != nil {
 		return ListedAsset{}, err
 	}
-	h, err := t.Library.place(ctx, in.BookID)
+	h, err := t.Library.locate(ctx, in.BookID)
 	if err != nil {
 		return ListedAsset{}, err
 	}
 	path := assetPath(in.AssetType, name)
 	object, err := h.store.Stat(ctx, h.key(path))
 	if err != nil {
-		return ListedAsset{}, t.Library.unread(ctx, h, path, err)
+		return ListedAsset{}, t.Library.readError(ctx, h, path, err)
 	}
 	found, err := t.described(ctx, h, path+"/", []Object{object})
 	if err != nil {
@@ -191,30 +191,30 @@ func (t *Tools) GetAsset(ctx context.Context, in GetAssetIn) (ListedAsset, error
 	return found[0], nil
 }
 
-// ListAssetsIn says which assets to list.
+// ListAssetsIn is the input of list_assets.
 type ListAssetsIn struct {
 	BookID    string `json:"book_id"`
 	AssetType string `json:"asset_type"`
 }
 
-// ListAssetsOut is what is known of them.
+// ListAssetsOut is the output of list_assets.
 type ListAssetsOut struct {
 	Result []ListedAsset `json:"result"`
 
 	total int
 }
 
-// mostListed is how many assets an answer holds at most.
-const mostListed = 1000
+// maxListed is the maximum number of assets in an answer.
+const maxListed = 1000
 
-// Notes tells whether some are left out.
+// Notes reports whether assets were left out.
 func (out ListAssetsOut) Notes() engine.Notes {
 	return engine.Notes{Truncated: len(out.Result) < out.total, Total: int64(out.total)}
 }
 
-// ListAssets tells what is known of the assets of a book, by path.
+// ListAssets returns the details of a book's assets, ordered by path.
 func (t *Tools) ListAssets(ctx context.Context, in ListAssetsIn) (ListAssetsOut, error) {
-	h, err := t.Library.place(ctx, in.BookID)
+	h, err := t.Library.locate(ctx, in.BookID)
 	if err != nil {
 		return ListAssetsOut{}, err
 	}
@@ -227,11 +227,11 @@ func (t *Tools) ListAssets(ctx context.Context, in ListAssetsIn) (ListAssetsOut,
 		return ListAssetsOut{}, err
 	}
 	if len(objects) == 0 {
-		if err := t.Library.known(ctx, h); err != nil {
+		if err := t.Library.checkExists(ctx, h); err != nil {
 			return ListAssetsOut{}, err
 		}
 	}
 	objects = slices.DeleteFunc(objects, func(o Object) bool { return !isAsset(o.Key) })
-	found, err := t.described(ctx, h, beneath, objects[:min(len(objects), mostListed)])
+	found, err := t.described(ctx, h, beneath, objects[:min(len(objects), maxListed)])
 	return ListAssetsOut{Result: found, total: len(objects)}, err
 }

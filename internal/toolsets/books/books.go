@@ -1,5 +1,6 @@
-// Package books holds the book tools of seed 003: lessons, summaries and assets of
-// course books, search in them, and what people do with whole books.
+// Package books implements the book tools of seed 003: lessons, summaries and assets of course
+// books, search in them, and the commands with which people manage whole books. It stores nothing
+// itself: a Store does.
 package books
 
 import (
@@ -11,17 +12,17 @@ import (
 	"remit/internal/engine"
 )
 
-// Tools are the handlers and what they stand on.
+// Tools holds the handlers of the book tools and their dependencies.
 type Tools struct {
 	Library *Library
 	Links   Links
 	Now     func() time.Time
-	Served  []*contract.Set // the sets that are served, as the operator left them
+	Served  []*contract.Set // the contract sets that are served, after the operator's changes
 }
 
 const setName = "books"
 
-// Toolset is the table of the tools, with what they offer besides.
+// Toolset returns the handlers by tool name, with the resources and prompts of the toolset.
 func (t *Tools) Toolset() engine.Toolset {
 	toolset := engine.Toolset{
 		Sets: []string{setName},
@@ -41,27 +42,27 @@ func (t *Tools) Toolset() engine.Toolset {
 			"get_book_archive": engine.Handle(t.Archive),
 		},
 	}
-	toolset.Shelves, toolset.Prompts = t.offers()
+	toolset.Shelves, toolset.Prompts = t.resourcesAndPrompts()
 	return toolset
 }
 
-// by is who a change of this call is put down to.
+// by returns the principal that a change made by this call is attributed to.
 func by(ctx context.Context) string {
 	return cmp.Or(engine.CallerOf(ctx).Principal, nobody)
 }
 
-// nobody is who something is put down to that nobody is known to have done.
+// nobody is the principal of a change whose author is unknown.
 const nobody = "system"
 
-// ListBooksIn asks for nothing.
+// ListBooksIn is the empty input of list_books.
 type ListBooksIn struct{}
 
-// ListBooksOut is the registry.
+// ListBooksOut is the output of list_books.
 type ListBooksOut struct {
 	Result []Book `json:"result"`
 }
 
-// ListBooks gives the registered books.
+// ListBooks returns the registered books.
 func (t *Tools) ListBooks(ctx context.Context, _ ListBooksIn) (ListBooksOut, error) {
 	found, err := t.Library.Books(ctx)
 	return ListBooksOut{Result: append([]Book{}, found...)}, err

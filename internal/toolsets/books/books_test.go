@@ -16,7 +16,7 @@ import (
 	"remit/internal/toolsets/books"
 )
 
-// links are addresses that nobody serves.
+// links creates URLs that nobody serves.
 type links struct{}
 
 func (links) Asset(_ context.Context, key string) (string, error) {
@@ -31,18 +31,18 @@ func (links) Archive(_ context.Context, bookID string, _ time.Time) (string, err
 	return "https://files.example/archives/" + bookID + ".zip", nil
 }
 
-// desk is an engine that serves the books of a folder.
-type desk struct {
+// testServer is an engine that serves the books of a folder.
+type testServer struct {
 	*engine.Engine
 	dir     string
 	library *books.Library
 	stores  books.Stores
-	err     error // of opening the stores
+	err     error // returned when the stores are opened
 	said    *lines
-	hands   int // how many files were given
+	hands   int // number of files written by given
 }
 
-// lines are what was logged.
+// lines collects log output.
 type lines struct{ text []byte }
 
 func (l *lines) Write(p []byte) (int, error) {
@@ -50,7 +50,8 @@ func (l *lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// written are the contracts as they are written, so that a test sees a change at once.
+// written loads the contract files themselves instead of the generated catalog, so that a test sees
+// a change at once.
 var written = sync.OnceValues(func() ([]*contract.Set, error) { return contract.LoadAll(os.DirFS("contracts")) })
 
 func contracts(t testing.TB) []*contract.Set {
@@ -62,9 +63,9 @@ func contracts(t testing.TB) []*contract.Set {
 	return sets
 }
 
-func serve(t testing.TB) *desk {
+func serve(t testing.TB) *testServer {
 	t.Helper()
-	d := &desk{dir: t.TempDir(), said: &lines{}}
+	d := &testServer{dir: t.TempDir(), said: &lines{}}
 	disk, err := blob.OpenDisk(d.dir)
 	if err != nil {
 		t.Fatal(err)
@@ -80,14 +81,14 @@ func serve(t testing.TB) *desk {
 	return d
 }
 
-// call gives the answer to a call, whatever it is.
-func (d *desk) call(t testing.TB, tool, args string) jsontree.Value {
+// call returns the answer to a call, successful or not.
+func (d *testServer) call(t testing.TB, tool, args string) jsontree.Value {
 	t.Helper()
 	answer, _ := d.answer(t, tool, args)
 	return answer
 }
 
-func (d *desk) answer(t testing.TB, tool, args string) (jsontree.Value, engine.Result) {
+func (d *testServer) answer(t testing.TB, tool, args string) (jsontree.Value, engine.Result) {
 	t.Helper()
 	given, err := jsontree.Parse([]byte(args))
 	if err != nil {
@@ -104,8 +105,8 @@ func (d *desk) answer(t testing.TB, tool, args string) (jsontree.Value, engine.R
 	return answer, result
 }
 
-// does gives the answer to a call that succeeds.
-func (d *desk) does(t testing.TB, tool, args string) jsontree.Value {
+// does returns the answer to a call that must succeed.
+func (d *testServer) does(t testing.TB, tool, args string) jsontree.Value {
 	t.Helper()
 	answer, result := d.answer(t, tool, args)
 	if result.Err != nil {
@@ -114,8 +115,8 @@ func (d *desk) does(t testing.TB, tool, args string) jsontree.Value {
 	return answer
 }
 
-// fails checks the whole error of a call.
-func (d *desk) fails(t testing.TB, tool, args, want string) {
+// fails checks the complete error of a call.
+func (d *testServer) fails(t testing.TB, tool, args, want string) {
 	t.Helper()
 	answer := d.call(t, tool, args)
 	if got := string(answer.Append(nil)); got != want {
@@ -125,8 +126,8 @@ func (d *desk) fails(t testing.TB, tool, args, want string) {
 
 func text(v jsontree.Value) string { return string(v.Append(nil)) }
 
-// field is one field of the answer to a call that succeeds, as JSON.
-func (d *desk) field(t testing.TB, name, tool, args string) string {
+// field returns one field of the answer to a call that must succeed, as JSON.
+func (d *testServer) field(t testing.TB, name, tool, args string) string {
 	t.Helper()
 	answer := d.does(t, tool, args)
 	return text(answer.Field(name))

@@ -12,17 +12,17 @@ import (
 	"remit/internal/contract"
 )
 
-// mostRead is how long a text may be that is read at once. It is more than a write may
-// bring, for files that came another way.
-const mostRead = 10 << 20
+// maxRead is the maximum size of a text that is read into memory. It exceeds the maximum size of a
+// write, for files that were stored in another way.
+const maxRead = 10 << 20
 
-// ReadContentIn names a file of a book, to read or to delete it.
+// ReadContentIn names a file of a book, for reading or deleting.
 type ReadContentIn struct {
 	BookID string `json:"book_id"`
 	Path   string `json:"path"`
 }
 
-// ReadContentOut is a file of a book.
+// ReadContentOut is the output of read_content.
 type ReadContentOut struct {
 	Content      string    `json:"content"`
 	FileSize     int64     `json:"file_size"`
@@ -34,13 +34,13 @@ type ReadContentOut struct {
 // Check refuses a path that leads out of the book.
 func (in ReadContentIn) Check() error { return checkPath(in.Path) }
 
-// ReadContent gives the text of a file.
+// ReadContent returns the text of a file.
 func (t *Tools) ReadContent(ctx context.Context, in ReadContentIn) (ReadContentOut, error) {
 	d, err := t.Library.read(ctx, in.BookID, in.Path)
 	return ReadContentOut{Content: d.text, FileSize: d.Size, LastModified: d.Modified, Backend: d.backend, Hash: d.Hash}, err
 }
 
-// WriteContentIn is what a file of a book is to hold.
+// WriteContentIn is the input of write_content.
 type WriteContentIn struct {
 	BookID   string `json:"book_id"`
 	Path     string `json:"path"`
@@ -48,7 +48,7 @@ type WriteContentIn struct {
 	FileHash string `json:"file_hash"`
 }
 
-// WriteContentOut says what a file holds now.
+// WriteContentOut is the output of write_content.
 type WriteContentOut struct {
 	Status   string `json:"status"`
 	Path     string `json:"path"`
@@ -60,7 +60,8 @@ type WriteContentOut struct {
 // Check refuses a path that leads out of the book.
 func (in WriteContentIn) Check() error { return checkPath(in.Path) }
 
-// WriteContent stores the text of a file, if it is still the one that the caller knows.
+// WriteContent stores the text of a file if its current content has the hash that the caller
+// passed, or if the caller passed none.
 func (t *Tools) WriteContent(ctx context.Context, in WriteContentIn) (WriteContentOut, error) {
 	e := edit{by: by(ctx), op: opWrite, expected: strings.ToLower(in.FileHash)}
 	done, err := t.Library.store(ctx, in.BookID, in.Path, in.Content, e)
@@ -74,7 +75,7 @@ func (t *Tools) WriteContent(ctx context.Context, in WriteContentIn) (WriteConte
 	return out, nil
 }
 
-// DeleteContentOut says that a file is gone.
+// DeleteContentOut is the output of delete_content.
 type DeleteContentOut struct {
 	Status  string `json:"status"`
 	Path    string `json:"path"`
@@ -82,9 +83,9 @@ type DeleteContentOut struct {
 	Message string `json:"message"`
 }
 
-// DeleteContent removes a file. One that is not there is gone already.
+// DeleteContent removes a file. It succeeds if the file does not exist.
 func (t *Tools) DeleteContent(ctx context.Context, in ReadContentIn) (DeleteContentOut, error) {
-	_, existed, err := t.Library.drop(ctx, in.BookID, in.Path, edit{by: by(ctx), op: opDelete})
+	_, existed, err := t.Library.deleteFile(ctx, in.BookID, in.Path, edit{by: by(ctx), op: opDelete})
 	out := DeleteContentOut{Status: success, Path: Key(in.BookID, in.Path), Existed: existed, Message: "File deleted"}
 	if !existed {
 		out.Message = "File did not exist"
@@ -92,44 +93,43 @@ func (t *Tools) DeleteContent(ctx context.Context, in ReadContentIn) (DeleteCont
 	return out, err
 }
 
-// success is the status of whatever was done.
+// success is the status in every successful answer.
 const success = "success"
 
-// document is a text of a book.
+// document is a text file of a book.
 type document struct {
 	Object
 	text    string
 	backend string
 }
 
-// read gives a text of a book, with its hash. What is not found comes with what may
-// have been meant.
+// read returns a text of a book with its hash. A not-found error suggests similar paths.
 func (l *Library) read(ctx context.Context, bookID, path string) (document, error) {
-	h, err := l.place(ctx, bookID)
+	h, err := l.locate(ctx, bookID)
 	if err != nil {
 		return document{}, err
 	}
-	looked := l.Now()
-	data, object, err := readAll(ctx, h.store, h.key(path), mostRead)
+	checkedAt := l.Now()
+	data, object, err := readAll(ctx, h.store, h.key(path), maxRead)
 	if err != nil {
-		return document{}, l.unread(ctx, h, path, err)
+		return document{}, l.readError(ctx, h, path, err)
 	}
 	if !utf8.Valid(data) {
 		return document{}, contract.Errorf(contract.Invalid, "%s is not text in UTF-8; if it is an asset, get_asset gives the address of its bytes", h.key(path)).
 			With("field", "path").With("path", h.key(path))
 	}
-	object.Hash = l.hashed(&object, data, looked)
+	object.Hash = l.hashed(&object, data, checkedAt)
 	return document{Object: object, text: string(data), backend: h.store.Name()}, nil
 }
 
-// unread words why a text cannot be read.
-func (l *Library) unread(ctx context.Context, h home, path string, err error) error {
+// readError converts an error of reading a text into a contract.Error.
+func (l *Library) readError(ctx context.Context, h location, path string, err error) error {
 	var long *tooLongError
 	switch {
 	case errors.Is(err, ErrNotFound), errors.Is(err, ErrNoPlace):
 		return l.missing(ctx, h, path)
 	case errors.As(err, &long):
-		return contract.Errorf(contract.Invalid, "%s has %d bytes; at most %d can be read as text", h.key(path), long.size, long.most).
+		return contract.Errorf(contract.Invalid, "%s has %d bytes; at most %d can be read as text", h.key(path), long.size, long.limit).
 			With("field", "path").With("path", h.key(path)).Because(err)
 	default:
 		return failureAt(ctx, h.key(path), err)
@@ -145,22 +145,22 @@ func (l *Library) store(ctx context.Context, bookID, path, text string, e edit) 
 	return l.write(ctx, h, path, contentOf([]byte(text)), e)
 }
 
-// drop removes a file of a book.
-func (l *Library) drop(ctx context.Context, bookID, path string, e edit) (h home, existed bool, err error) {
+// deleteFile removes a file of a book.
+func (l *Library) deleteFile(ctx context.Context, bookID, path string, e edit) (h location, existed bool, err error) {
 	if h, err = l.writable(ctx, bookID); err == nil {
 		existed, err = l.remove(ctx, h, path, e)
 	}
 	return h, existed, err
 }
 
-// Proposal is what a file of a book holds, and what it would hold after a call.
+// Proposal is the content of a file of a book before and after a call.
 type Proposal struct {
 	Book, Path    string
 	Before, After string
 }
 
-// Propose tells what a call would make of a file, for whoever has to approve it; false
-// if its tool writes no text.
+// Propose returns how a call would change a file, for the person who has to approve it. It returns
+// false if the tool writes no text.
 func (l *Library) Propose(ctx context.Context, tool string, arguments []byte) (p Proposal, ok bool, err error) {
 	var in struct {
 		WriteContentIn
@@ -172,7 +172,7 @@ func (l *Library) Propose(ctx context.Context, tool string, arguments []byte) (p
 		return p, false, nil
 	}
 	if err := json.Unmarshal(arguments, &in); err != nil {
-		return p, false, fmt.Errorf("read the arguments of %s: %w", tool, err)
+		return p, false, fmt.Errorf("decode arguments of %s: %w", tool, err)
 	}
 	if in.ChapterID != "" {
 		in.Path = summaryPath(in.ChapterID)
@@ -186,16 +186,16 @@ func (l *Library) Propose(ctx context.Context, tool string, arguments []byte) (p
 	return p, err == nil, err
 }
 
-// summaryPath is where a book has the summary of a chapter.
+// summaryPath returns the path of a chapter's summary in a book.
 func summaryPath(chapterID string) string { return "chapters/" + chapterID + "/.summary.md" }
 
-// ReadSummaryIn names a chapter of a book, whose summary is to be read or deleted.
+// ReadSummaryIn names a chapter of a book whose summary is read or deleted.
 type ReadSummaryIn struct {
 	BookID    string `json:"book_id"`
 	ChapterID string `json:"chapter_id"`
 }
 
-// ReadSummaryOut is the summary of a chapter.
+// ReadSummaryOut is the output of read_summary.
 type ReadSummaryOut struct {
 	Path         string    `json:"path"`
 	Content      string    `json:"content"`
@@ -205,20 +205,20 @@ type ReadSummaryOut struct {
 	Hash         string    `json:"sha256"`
 }
 
-// ReadSummary gives the summary of a chapter.
+// ReadSummary returns the summary of a chapter.
 func (t *Tools) ReadSummary(ctx context.Context, in ReadSummaryIn) (ReadSummaryOut, error) {
 	d, err := t.Library.read(ctx, in.BookID, summaryPath(in.ChapterID))
 	return ReadSummaryOut{Path: d.Key, Content: d.text, FileSize: d.Size, LastModified: d.Modified, Backend: d.backend, Hash: d.Hash}, err
 }
 
-// WriteSummaryIn is what the summary of a chapter is to say.
+// WriteSummaryIn is the input of write_summary.
 type WriteSummaryIn struct {
 	BookID    string `json:"book_id"`
 	ChapterID string `json:"chapter_id"`
 	Content   string `json:"content"`
 }
 
-// WriteSummaryOut says what the summary is now.
+// WriteSummaryOut is the output of write_summary.
 type WriteSummaryOut struct {
 	Status   string `json:"status"`
 	Path     string `json:"path"`
@@ -226,24 +226,25 @@ type WriteSummaryOut struct {
 	Hash     string `json:"sha256"`
 }
 
-// WriteSummary stores the summary of a chapter, whatever it was before.
+// WriteSummary stores the summary of a chapter and replaces an existing one.
 func (t *Tools) WriteSummary(ctx context.Context, in WriteSummaryIn) (WriteSummaryOut, error) {
 	path := summaryPath(in.ChapterID)
 	done, err := t.Library.store(ctx, in.BookID, path, in.Content, edit{by: by(ctx), op: opWrite})
 	return WriteSummaryOut{Status: success, Path: Key(in.BookID, path), FileSize: done.Size, Hash: done.Hash}, err
 }
 
-// DeleteSummaryOut says that a summary is gone.
+// DeleteSummaryOut is the output of delete_summary.
 type DeleteSummaryOut struct {
 	Status  string `json:"status"`
 	Path    string `json:"path"`
 	Message string `json:"message"`
 }
 
-// DeleteSummary removes the summary of a chapter. Unlike a file it has to be there.
+// DeleteSummary removes the summary of a chapter. Unlike DeleteContent it returns an error if there
+// is none.
 func (t *Tools) DeleteSummary(ctx context.Context, in ReadSummaryIn) (DeleteSummaryOut, error) {
 	path := summaryPath(in.ChapterID)
-	h, existed, err := t.Library.drop(ctx, in.BookID, path, edit{by: by(ctx), op: opDelete})
+	h, existed, err := t.Library.deleteFile(ctx, in.BookID, path, edit{by: by(ctx), op: opDelete})
 	if err == nil && !existed {
 		err = t.Library.missing(ctx, h, path)
 	}

@@ -18,7 +18,7 @@ import (
 	"remit/internal/toolsets/books"
 )
 
-// TestExamples plays the examples of the contracts, without any face.
+// TestExamples replays the examples of the contracts, without any front end.
 func TestExamples(t *testing.T) {
 	eachExample(t, func(t *testing.T, c *contract.Contract, e *contract.Example) {
 		d := serve(t)
@@ -29,7 +29,7 @@ func TestExamples(t *testing.T) {
 	})
 }
 
-// TestExamplesOnS3 plays them on S3, which is called fs here, as the examples have it.
+// TestExamplesOnS3 replays the examples on S3. The store is named fs, as the examples expect.
 func TestExamplesOnS3(t *testing.T) {
 	t.Parallel()
 	server := s3test.Start(t)
@@ -52,7 +52,7 @@ func TestExamplesOnS3(t *testing.T) {
 	})
 }
 
-// given is where examples have the library.
+// given is the path of the library in the examples.
 const given = ".remit/library/"
 
 func eachExample(t *testing.T, play func(t *testing.T, c *contract.Contract, e *contract.Example)) {
@@ -63,7 +63,7 @@ func eachExample(t *testing.T, play func(t *testing.T, c *contract.Contract, e *
 	}
 }
 
-func (d *desk) replay(t *testing.T, c *contract.Contract, e *contract.Example) {
+func (d *testServer) replay(t *testing.T, c *contract.Contract, e *contract.Example) {
 	t.Helper()
 	for _, step := range e.Before {
 		d.does(t, step.Tool, string(step.Arguments.Append(nil)))
@@ -79,9 +79,9 @@ func (d *desk) replay(t *testing.T, c *contract.Contract, e *contract.Example) {
 	}
 }
 
-// given puts a file into the library as a hand would have done long ago: each a little
-// later than the one before, and none so late that it would be read twice to be sure.
-func (d *desk) given(t *testing.T, name, text string) {
+// given writes a file as if it had been edited long ago: each a little later than the one before,
+// and none recently enough to be read twice because of the clock's resolution.
+func (d *testServer) given(t *testing.T, name, text string) {
 	t.Helper()
 	file := filepath.Join(d.dir, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {

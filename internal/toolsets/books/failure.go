@@ -7,10 +7,11 @@ import (
 	"remit/internal/contract"
 )
 
-// invalidPath is the name of an error that a kind alone does not give.
+// invalidPath is an error code that cannot be derived from the error's kind.
 const invalidPath = "InvalidPathError"
 
-// failure words what a store says. A call that was given up is worded by the engine.
+// failure converts an error of a store into a contract.Error. It leaves the error of a cancelled
+// call to the engine.
 func failure(ctx context.Context, err error) error {
 	if err == nil || errors.As(err, new(*contract.Error)) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return err
@@ -18,7 +19,7 @@ func failure(ctx context.Context, err error) error {
 	return contract.Errorf(contract.Unavailable, "The book storage cannot be used right now; try again").Because(err)
 }
 
-// failureAt words what a store says of the object at a key.
+// failureAt converts an error of a store about the object at a key into a contract.Error.
 func failureAt(ctx context.Context, key string, err error) error {
 	var conflict *ConflictError
 	switch {
@@ -27,7 +28,7 @@ func failureAt(ctx context.Context, key string, err error) error {
 	case errors.As(err, &conflict):
 		return conflictAt(key, "", conflict.Actual).Because(err)
 	case errors.Is(err, ErrUnknown):
-		return contract.Errorf(contract.Unavailable, "Others changed %s at the same time, and the answer of the book storage got lost, so it is not known whether this change was made; read it again", key).
+		return contract.Errorf(contract.Unavailable, "Others changed %s at the same time and the book storage's response was lost, so it is unknown whether this change was made; read it again", key).
 			With("path", key).Because(err)
 	case errors.Is(err, ErrNoPlace):
 		e := contract.Errorf(contract.Invalid, "%s cannot be stored: a part of it is a file, or it is a folder", key).With("path", key).Because(err)
@@ -38,13 +39,13 @@ func failureAt(ctx context.Context, key string, err error) error {
 	}
 }
 
-// notFound says that there is nothing at a key.
+// notFound returns the error for a key without an object.
 func notFound(key string) *contract.Error {
 	return contract.Errorf(contract.NotFound, "Content not found: %s", key).With("path", key)
 }
 
-// conflictAt says that somebody else changed an object. expected is "" if the caller
-// named no hash, actual is "" if the object is gone.
+// conflictAt returns the error for an object that somebody else changed. expected is "" if the
+// caller named no hash; actual is "" if the object was deleted.
 func conflictAt(key, expected, actual string) *contract.Error {
 	e := contract.Errorf(contract.Conflict, "Content changed meanwhile: %s; read it again and merge", key).With("path", key)
 	if expected != "" {

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// The history of a book is beside the books, in the store that the book is in:
+// The history of a book is stored in the same store as the book:
 //
-//	.history/{book}/log/{path}/{id}.{by}.json   a line of the history of a file
-//	.history/{book}/objects/{sha256}            what was replaced or deleted
+//	.history/{book}/log/{path}/{id}.{by}.json   one record of a file's history
+//	.history/{book}/objects/{sha256}            content that was replaced or deleted
 const historyPrefix = ".history/"
 
-// longestBy is how long a name in a key may get; a longer one is in the line alone.
-const longestBy = 120
+// maxBy is the maximum length of a principal in a key. A longer one is only in the record.
+const maxBy = 120
 
 func keptKey(book, hash string) string { return historyPrefix + book + "/objects/" + hash }
 
@@ -26,8 +26,8 @@ func logKey(book, path, id, by string) string {
 	return logPrefix(book, path) + "/" + id + "." + escapeName(by) + ".json"
 }
 
-// escapeName spells a name in letters that a key may have. It gives "" for one that is
-// too long.
+// escapeName encodes a principal in the characters that a key may contain. It returns "" for one
+// that is too long.
 func escapeName(name string) string {
 	var out strings.Builder
 	for _, b := range []byte(name) {
@@ -37,25 +37,26 @@ func escapeName(name string) string {
 			fmt.Fprintf(&out, "_%02x", b)
 		}
 	}
-	if out.Len() > longestBy {
+	if out.Len() > maxBy {
 		return ""
 	}
 	return out.String()
 }
 
-// unescapeName is false for what escapeName did not give, and for "".
+// unescapeName reverses escapeName. It returns false for "" and for texts that escapeName did not
+// produce.
 func unescapeName(text string) (name string, ok bool) {
-	name, err := url.PathUnescape(strings.ReplaceAll(text, "_", "%")) // no key has a %
+	name, err := url.PathUnescape(strings.ReplaceAll(text, "_", "%")) // no key contains a %
 	return name, err == nil && text != ""
 }
 
-// line is what the key of a line of the history tells.
+// line is a history record as far as its key describes it.
 type line struct {
 	key, path, id string
-	by            string // "" if only the line itself tells
+	by            string // "" if only the record itself contains it
 }
 
-// parseLine is false for a key that is no line of the history of the book.
+// parseLine parses the key of a history record. It returns false for any other key.
 func parseLine(book, key string) (line, bool) {
 	rest, ok := strings.CutPrefix(key, logPrefix(book, ""))
 	at := strings.LastIndexByte(rest, '/')
@@ -70,9 +71,9 @@ func parseLine(book, key string) (line, bool) {
 	return line{key: key, path: rest[:at], id: parts[0], by: by}, true
 }
 
-// lines lists the history of the files beneath a folder of a book, or of one file, by
-// path, and the oldest first.
-func (l *Library) lines(ctx context.Context, h home, beneath string) ([]line, error) {
+// lines lists the history of a file, or of the files below a folder of a book, ordered by path and
+// the oldest first.
+func (l *Library) lines(ctx context.Context, h location, beneath string) ([]line, error) {
 	var found []line
 	for object, err := range h.store.List(ctx, logPrefix(h.book.ID, beneath)) {
 		if err != nil {
@@ -85,8 +86,8 @@ func (l *Library) lines(ctx context.Context, h home, beneath string) ([]line, er
 	return found, nil
 }
 
-// entryAt reads a line of the history.
-func (l *Library) entryAt(ctx context.Context, h home, at line) (entry, error) {
+// entryAt reads a history record.
+func (l *Library) entryAt(ctx context.Context, h location, at line) (entry, error) {
 	body, err := h.store.Open(ctx, at.key)
 	if err != nil {
 		return entry{}, failureAt(ctx, at.key, err)
@@ -94,11 +95,11 @@ func (l *Library) entryAt(ctx context.Context, h home, at line) (entry, error) {
 	defer func() { _ = body.Close() }()
 	data, err := io.ReadAll(io.LimitReader(body, 64<<10))
 	if err != nil {
-		return entry{}, failure(ctx, fmt.Errorf("read the history: %w", err))
+		return entry{}, failure(ctx, fmt.Errorf("read history record: %w", err))
 	}
 	e := entry{ID: at.id, Path: at.path}
 	if err := json.Unmarshal(data, &e); err != nil {
-		return entry{}, failure(ctx, fmt.Errorf("read the history: %s: %w", at.key, err))
+		return entry{}, failure(ctx, fmt.Errorf("read history record: %s: %w", at.key, err))
 	}
 	return e, nil
 }

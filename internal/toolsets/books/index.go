@@ -8,41 +8,40 @@ import (
 	"time"
 )
 
-// What an index holds at most, over all books. What does not fit is read whenever it
-// is needed.
+// Limits of the index over all books. What does not fit is read again whenever it is needed.
 const (
-	mostIndexed = 256 << 20
-	mostText    = 64 << 20 // a longer file is no lesson: it is not searched
+	maxIndexed = 256 << 20
+	maxText    = 64 << 20 // a longer file is not a lesson and is not searched
 )
 
-// index keeps texts of books in memory. A text is used as long as the store lists its
-// object with the version that was read.
+// index caches texts of books in memory. A cached text is valid while the store lists its object
+// with the version that was read.
 type index struct {
 	mu    sync.Mutex
-	texts map[string]map[string]*indexed // by the id of a book, then by key
+	texts map[string]map[string]*indexed // by book id, then by key
 	used  int64
 }
 
-// indexed is what was read of an object. It is never changed.
+// indexed is the content of an object as it was read. It is immutable.
 type indexed struct {
-	data    []byte
-	version string
-	looked  time.Time // shortly before it was read
+	data      []byte
+	version   string
+	checkedAt time.Time // taken shortly before the read
 }
 
-// filed is an object with the store that has it.
+// filed is an object with the store that contains it.
 type filed struct {
 	Object
 	store Store
 }
 
-// text gives the content of a listed object; nil if it is gone by now.
+// text returns the content of a listed object, or nil if the object was deleted meanwhile.
 func (l *Library) text(ctx context.Context, file *filed) ([]byte, error) {
 	if known := l.index.find(file); known != nil {
 		return known.data, nil
 	}
-	looked := l.Now()
-	data, object, err := readAll(ctx, file.store, file.Key, mostText)
+	checkedAt := l.Now()
+	data, object, err := readAll(ctx, file.store, file.Key, maxText)
 	var long *tooLongError
 	switch {
 	case errors.Is(err, ErrNotFound):
@@ -51,25 +50,25 @@ func (l *Library) text(ctx context.Context, file *filed) ([]byte, error) {
 		l.Log.Warn("a file is too long to be searched", "key", file.Key, "bytes", long.size)
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("read for the index: %w", err)
+		return nil, fmt.Errorf("read file for the index: %w", err)
 	}
-	l.index.put(file.Key, &indexed{data, object.Version, looked})
+	l.index.put(file.Key, &indexed{data, object.Version, checkedAt})
 	return data, nil
 }
 
-// find gives what was read of a listed object, if that is still its content.
+// find returns the cached text of a listed object if it is still current.
 func (x *index) find(file *filed) *indexed {
 	book, _, _ := splitKey(file.Key)
 	x.mu.Lock()
 	known := x.texts[book][file.Key]
 	x.mu.Unlock()
-	if known == nil || known.version != file.Version || racy(file.Modified, known.looked) {
+	if known == nil || known.version != file.Version || racy(file.Modified, known.checkedAt) {
 		return nil
 	}
 	return known
 }
 
-// put keeps a text, if there is room.
+// put caches a text if there is room.
 func (x *index) put(key string, t *indexed) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -78,7 +77,7 @@ func (x *index) put(key string, t *indexed) {
 		x.used -= int64(len(old.data))
 		delete(x.texts[book], key)
 	}
-	if x.used+int64(len(t.data)) > mostIndexed {
+	if x.used+int64(len(t.data)) > maxIndexed {
 		return
 	}
 	if x.texts == nil {
@@ -91,8 +90,8 @@ func (x *index) put(key string, t *indexed) {
 	x.used += int64(len(t.data))
 }
 
-// sweep forgets the texts of a book, or of all books, that are not among the files
-// that the stores list.
+// sweep removes cached texts of a book, or of all books, that are not among the files that the
+// stores list.
 func (x *index) sweep(bookID string, all bool, listed []filed) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -103,7 +102,7 @@ func (x *index) sweep(bookID string, all bool, listed []filed) {
 		}
 	}
 	if known <= len(listed) {
-		return // at worst as many are gone as were not read yet
+		return // few cached texts can be stale: there are no more of them than listed files
 	}
 	there := make(map[string]bool, len(listed))
 	for i := range listed {
@@ -119,11 +118,11 @@ func (x *index) sweep(bookID string, all bool, listed []filed) {
 	}
 }
 
-// mostFacts is how many objects something is remembered of.
-const mostFacts = 100_000
+// maxFacts limits the number of objects about which facts are cached.
+const maxFacts = 100_000
 
-// facts remembers what was found out of objects by reading them, as long as they have
-// the version that was read.
+// facts caches what was found out about objects by reading them, while they have the version that
+// was read.
 type facts struct {
 	mu    sync.Mutex
 	known map[string]fact // by key
@@ -131,11 +130,11 @@ type facts struct {
 
 type fact struct {
 	version string
-	mime    string // "" if nobody looked
-	hash    string // likewise
+	mime    string // "" if unknown
+	hash    string // "" if unknown
 }
 
-// find gives what is known of an object, which may be nothing.
+// find returns what is known about an object: the zero fact if nothing is.
 func (f *facts) find(o *Object) fact {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -145,25 +144,25 @@ func (f *facts) find(o *Object) fact {
 	return fact{version: o.Version}
 }
 
-// put remembers what was found out shortly after looked.
-func (f *facts) put(o *Object, found fact, looked time.Time) {
-	if racy(o.Modified, looked) {
+// put caches a fact. looked is a time shortly before the object was read.
+func (f *facts) put(o *Object, found fact, checkedAt time.Time) {
+	if racy(o.Modified, checkedAt) {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.known == nil || len(f.known) == mostFacts {
+	if f.known == nil || len(f.known) == maxFacts {
 		f.known = map[string]fact{}
 	}
 	f.known[o.Key] = found
 }
 
-// hashed is the hash of what was read of an object.
-func (l *Library) hashed(o *Object, data []byte, looked time.Time) string {
+// hashed returns the hash of an object's data and caches it.
+func (l *Library) hashed(o *Object, data []byte, checkedAt time.Time) string {
 	known := l.facts.find(o)
 	if known.hash == "" {
 		known.hash = hashOf(data)
-		l.facts.put(o, known, looked)
+		l.facts.put(o, known, checkedAt)
 	}
 	return known.hash
 }

@@ -10,38 +10,38 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	chance "math/rand/v2"
+	mathrand "math/rand/v2"
 	"sync"
 	"time"
 
 	"remit/internal/contract"
 )
 
-// What can be done to a file of a book.
+// The operations that the history records.
 const (
 	opWrite     = "write"
 	opDelete    = "delete"
 	opUpload    = "upload"
-	opUploadURL = "upload-url" // an address was given to upload it to
+	opUploadURL = "upload-url" // an upload URL was issued
 	opImport    = "import"
 	opRestore   = "restore"
 )
 
-// mostTries is how often a change is tried again because others were faster.
-const mostTries = 50
+// maxTries limits how often a change is tried again because others changed the file meanwhile.
+const maxTries = 50
 
-// edit says who changes something, and what must be so for it to happen.
+// edit says who makes a change and what it expects of the current content.
 type edit struct {
 	by       string
 	op       string
-	expected string // the hash of what must be there; "" if anything may be, or nothing
+	expected string // the expected hash of the current content; "" accepts any content, or none
 }
 
-// content is what is to be stored.
+// content is what a write stores.
 type content struct {
 	size int64
-	hash string                        // "" if only reading it would tell
-	open func() (io.ReadCloser, error) // called for each try
+	hash string                        // "" if computing it would require reading the content
+	open func() (io.ReadCloser, error) // called for each attempt
 }
 
 func contentOf(data []byte) content {
@@ -51,17 +51,17 @@ func contentOf(data []byte) content {
 	}
 }
 
-// written is what came of a write.
+// written is the result of a write.
 type written struct {
-	Object       // with its hash
-	created bool // there was nothing before
-	same    bool // the bytes were there already, so nothing was written
+	Object       // including its hash
+	created bool // nothing was stored there before
+	same    bool // the same bytes were stored already, so nothing was written
 }
 
-// write stores content at a path of a book and keeps what was there. The same bytes
-// are not stored twice, whatever the edit expects. When it returns without an error,
-// the book is registered.
-func (l *Library) write(ctx context.Context, h home, path string, c content, e edit) (written, error) {
+// write stores content at a path of a book and keeps the previous content in the history. It does
+// not store the same bytes again, whatever the edit expects. When it returns without an error, the
+// book is registered.
+func (l *Library) write(ctx context.Context, h location, path string, c content, e edit) (written, error) {
 	key := h.key(path)
 	var done written
 	err := l.retry(ctx, key, func() error {
@@ -76,7 +76,7 @@ func (l *Library) write(ctx context.Context, h home, path string, c content, e e
 		if e.expected != "" && e.expected != old.Hash {
 			return conflictAt(key, e.expected, old.Hash)
 		}
-		return l.journaled(ctx, h, path, entry{By: e.by, Op: e.op, Old: old.Hash, New: c.hash, Size: c.size}, func() (hash string, err error) {
+		return l.recorded(ctx, h, path, entry{By: e.by, Op: e.op, Old: old.Hash, New: c.hash, Size: c.size}, func() (hash string, err error) {
 			reader, err := c.open()
 			if err != nil {
 				return "", err
@@ -92,8 +92,8 @@ func (l *Library) write(ctx context.Context, h home, path string, c content, e e
 	return done, err
 }
 
-// remove deletes what is at a path of a book and keeps it in the history.
-func (l *Library) remove(ctx context.Context, h home, path string, e edit) (existed bool, err error) {
+// remove deletes the file at a path of a book and keeps its content in the history.
+func (l *Library) remove(ctx context.Context, h location, path string, e edit) (existed bool, err error) {
 	key := h.key(path)
 	err = l.retry(ctx, key, func() error {
 		old, err := current(ctx, h.store, key)
@@ -104,7 +104,7 @@ func (l *Library) remove(ctx context.Context, h home, path string, e edit) (exis
 		if e.expected != "" && e.expected != old.Hash {
 			return conflictAt(key, e.expected, old.Hash)
 		}
-		return l.journaled(ctx, h, path, entry{By: e.by, Op: e.op, Old: old.Hash}, func() (hash string, err error) {
+		return l.recorded(ctx, h, path, entry{By: e.by, Op: e.op, Old: old.Hash}, func() (hash string, err error) {
 			existed, err = h.store.Delete(ctx, key, Cond{Hash: old.Hash})
 			return "", err
 		})
@@ -112,8 +112,8 @@ func (l *Library) remove(ctx context.Context, h home, path string, e edit) (exis
 	return existed, err
 }
 
-// retry repeats a change that others came in between of. Those who wait longer than a
-// change takes leave room for others, so that all get through.
+// retry repeats a change while it conflicts with changes of others. It waits a random time of up to
+// several durations of the change, growing with each attempt, so that all writers get through.
 func (l *Library) retry(ctx context.Context, key string, change func() error) error {
 	for try := 1; ; try++ {
 		begun := time.Now()
@@ -121,19 +121,20 @@ func (l *Library) retry(ctx context.Context, key string, change func() error) er
 		if !errors.Is(err, ErrConflict) {
 			return failureAt(ctx, key, err)
 		}
-		if try == mostTries {
+		if try == maxTries {
 			return contract.Errorf(contract.Unavailable, "Others keep changing %s; try again", key).With("path", key).Because(err)
 		}
-		most := min(time.Since(begun)*time.Duration(min(try, 16)), time.Second)
+		maxWait := min(time.Since(begun)*time.Duration(min(try, 16)), time.Second)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(chance.N(most + 1)): //nolint:gosec // it guards nothing
+		case <-time.After(mathrand.N(maxWait + 1)): //nolint:gosec // not security-relevant
 		}
 	}
 }
 
-// current describes what is at a key, with its hash; the zero Object if nothing is.
+// current describes the object at a key, with its hash. It returns the zero Object if there is
+// none.
 func current(ctx context.Context, store Store, key string) (Object, error) {
 	object, err := store.Stat(ctx, key)
 	if errors.Is(err, ErrNotFound) {
@@ -161,40 +162,40 @@ func current(ctx context.Context, store Store, key string) (Object, error) {
 
 func condOf(hash string) Cond { return Cond{Absent: hash == "", Hash: hash} }
 
-// entry is a line of the history of a file.
+// entry is one record of a file's history.
 type entry struct {
 	ID   string    `json:"-"`
 	Path string    `json:"-"`
 	At   time.Time `json:"at"`
 	By   string    `json:"by"`
 	Op   string    `json:"op"`
-	Old  string    `json:"old,omitempty"` // the hash of what was there; "" if nothing was
-	New  string    `json:"new,omitempty"` // the hash of what is there since; "" after a delete, or if it was not known
+	Old  string    `json:"old,omitempty"` // the hash of the content before; "" if there was none
+	New  string    `json:"new,omitempty"` // the hash of the content after; "" after a delete, or if it was unknown
 	Size int64     `json:"size"`
 }
 
-// journaled keeps what was there, writes down what is going to happen, and lets it
-// happen. So whatever happened is written down; what did not, is taken back. change
-// gives the hash of what is there then.
-func (l *Library) journaled(ctx context.Context, h home, path string, e entry, change func() (hash string, err error)) error {
+// recorded keeps the old content, records the change in the history, and then makes the change. So
+// every change that was made is recorded; the record of a change that was not made is removed.
+// change returns the hash of the new content.
+func (l *Library) recorded(ctx context.Context, h location, path string, e entry, change func() (hash string, err error)) error {
 	e.At = l.Now().UTC()
 	key := logKey(h.book.ID, path, l.ids.next(e.At), e.By)
-	if err := l.note(ctx, h, path, key, &e); err != nil {
+	if err := l.record(ctx, h, path, key, &e); err != nil {
 		return err
 	}
 	hash, err := change()
 	switch {
-	case err == nil && hash != e.New: // nobody knew before all of it was read
+	case err == nil && hash != e.New: // unknown until all of it was read
 		e.New = hash
-		l.complete(ctx, h, key, &e)
+		l.completeRecord(ctx, h, key, &e)
 	case err != nil && unchanged(ctx, h, path, &e, err):
-		l.takeBack(ctx, h, key)
+		l.removeRecord(ctx, h, key)
 	}
 	return err
 }
 
-// note keeps what was there and writes down what is going to happen.
-func (l *Library) note(ctx context.Context, h home, path, key string, e *entry) error {
+// record keeps the old content and records the change that is about to be made.
+func (l *Library) record(ctx context.Context, h location, path, key string, e *entry) error {
 	if e.Old != "" {
 		err := h.store.Copy(ctx, h.key(path), keptKey(h.book.ID, e.Old), e.Old)
 		if errors.Is(err, ErrNotFound) {
@@ -206,65 +207,67 @@ func (l *Library) note(ctx context.Context, h home, path, key string, e *entry) 
 	}
 	err := putLine(ctx, h.store, key, e, Cond{Absent: true})
 	if err != nil {
-		l.takeBack(ctx, h, key)
+		l.removeRecord(ctx, h, key)
 	}
 	return err
 }
 
-// complete writes a line of the history again, with what is known by now.
-func (l *Library) complete(ctx context.Context, h home, key string, e *entry) {
-	ctx, cancel := late(ctx)
+// completeRecord rewrites a history record after the missing hash became known.
+func (l *Library) completeRecord(ctx context.Context, h location, key string, e *entry) {
+	ctx, cancel := repairContext(ctx)
 	defer cancel()
 	if err := putLine(ctx, h.store, key, e, Cond{}); err != nil {
-		l.Log.Warn("the history has a line that does not tell the hash", "key", key, "error", err)
+		l.Log.Warn("cannot add the hash to a history record", "key", key, "error", err)
 	}
 }
 
-// takeBack removes a line of the history of what did not happen.
-func (l *Library) takeBack(ctx context.Context, h home, key string) {
-	ctx, cancel := late(ctx)
+// removeRecord removes the history record of a change that was not made.
+func (l *Library) removeRecord(ctx context.Context, h location, key string) {
+	ctx, cancel := repairContext(ctx)
 	defer cancel()
 	if _, err := h.store.Delete(ctx, key, Cond{}); err != nil {
-		l.Log.Warn("the history has a line of what did not happen", "key", key, "error", err)
+		l.Log.Warn("cannot remove the history record of a change that was not made", "key", key, "error", err)
 	}
 }
 
-// late is for what puts the history right, also if whoever asked for the change has gone.
-func late(ctx context.Context) (context.Context, context.CancelFunc) {
-	const most = 10 * time.Second
-	return context.WithTimeout(context.WithoutCancel(ctx), most)
+// repairContext returns a context for repairing the history, which also works after the caller has
+// cancelled.
+func repairContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	const timeout = 10 * time.Second
+	return context.WithTimeout(context.WithoutCancel(ctx), timeout)
 }
 
 func putLine(ctx context.Context, store Store, key string, e *entry, c Cond) error {
 	data, err := json.Marshal(e)
 	if err != nil {
-		return fmt.Errorf("encode a line of the history: %w", err)
+		return fmt.Errorf("encode history record: %w", err)
 	}
 	_, _, err = store.Put(ctx, key, bytes.NewReader(data), int64(len(data)), c)
 	return err
 }
 
-// unchanged tells whether a change that failed has left everything as it was.
-func unchanged(ctx context.Context, h home, path string, e *entry, err error) bool {
+// unchanged reports whether a failed change has left the file as it was.
+func unchanged(ctx context.Context, h location, path string, e *entry, err error) bool {
 	if errors.Is(err, ErrConflict) {
 		return true
 	}
-	ctx, cancel := late(ctx)
+	ctx, cancel := repairContext(ctx)
 	defer cancel()
 	now, err := current(ctx, h.store, h.key(path))
 	return err == nil && now.Hash == e.Old
 }
 
-// ids makes names that sort by time, for the lines of the history.
+// ids generates ids of history records that sort by time.
 type ids struct {
 	mu   sync.Mutex
 	last int64
 }
 
-// idForm is a time to the nanosecond, without the dot that parts the name.
+// idForm is a time format without the dot, which separates the parts of the key. The nanoseconds
+// follow.
 const idForm = "20060102T150405"
 
-// next is greater than any before it in this process, whatever the clock says.
+// next returns an id greater than all earlier ones of this process, even if the clock goes back.
 func (i *ids) next(now time.Time) string {
 	i.mu.Lock()
 	i.last = max(i.last+1, now.UnixNano())

@@ -8,10 +8,11 @@ import (
 	"remit/internal/contract"
 )
 
-// Library is what tools and people do with books. It is used by its address; whatever
-// changes a file of a book goes through its write and remove, which keep the history.
+// Library implements all operations on books, for tools and for people. It must not be copied.
+// Every change of a book's file goes through its write and remove methods, which record the
+// history.
 type Library struct {
-	Stores func(ctx context.Context) (Stores, error) // gives the stores; called when they are needed
+	Stores func(ctx context.Context) (Stores, error) // returns the stores; called when they are needed
 	Now    func() time.Time
 	Log    *slog.Logger
 
@@ -21,86 +22,85 @@ type Library struct {
 	ids      ids
 }
 
-// Stores are where books are kept.
+// Stores holds the stores that contain the books.
 type Stores struct {
-	Main  Store // holds the registry and new books
-	Other Store // holds the books whose entry names it; nil if there is only one
+	Main  Store // contains the registry and new books
+	Other Store // contains the books whose registry entry names it; nil if there is only one store
 }
 
 // Book is an entry of the registry.
 type Book struct {
 	ID      string `json:"book_id"`
 	Title   string `json:"title"`
-	Backend string `json:"storage_backend"` // the name of the store that it is kept in
+	Backend string `json:"storage_backend"` // the name of the store that contains it
 	Created string `json:"created_at"`      // RFC 3339
 	Status  string `json:"status"`          // active, archived or migrating
 }
 
-// home is where one book is kept.
-type home struct {
+// location is the location of one book.
+type location struct {
 	store      Store
-	book       Book // its ID alone if it is not registered
+	book       Book // only the ID is set if the book is not registered
 	registered bool
 }
 
-func (h *home) key(path string) string { return Key(h.book.ID, path) }
+func (h *location) key(path string) string { return Key(h.book.ID, path) }
 
-// place finds where a book is kept, to read it. A book that is not registered has its
-// place in the main store, whether there is anything of it or not.
-func (l *Library) place(ctx context.Context, bookID string) (home, error) {
+// locate finds the store of a book for reading. A book that is not registered belongs to the main
+// store, whether the store contains files of it or not.
+func (l *Library) locate(ctx context.Context, bookID string) (location, error) {
 	stores, err := l.stores(ctx)
 	if err != nil {
-		return home{}, err
+		return location{}, err
 	}
 	entry, err := l.registry.find(ctx, l, stores.Main, bookID)
 	switch {
 	case err == nil || entry != nil:
-	case stores.Other != nil || ctx.Err() != nil: // nobody knows which of the two has it
-		return home{}, failure(ctx, err)
-	default: // there is but one place, so reads go on
-		l.Log.Warn("the registry cannot be read", "error", err)
+	case stores.Other != nil || ctx.Err() != nil: // unknown which of the two stores contains it
+		return location{}, failure(ctx, err)
+	default: // there is only one store, so reads continue
+		l.Log.Warn("cannot read the book registry", "error", err)
 	}
-	return stores.home(bookID, entry)
+	return stores.location(bookID, entry)
 }
 
-// writable finds where a book is kept, to write to it. A book that is archived or
-// migrating is not to be written to; one that is not registered will be, with its first
-// write.
-func (l *Library) writable(ctx context.Context, bookID string) (home, error) {
+// writable finds the store of a book for writing. It refuses a book that is archived or migrating.
+// A book that is not registered passes: its first write registers it.
+func (l *Library) writable(ctx context.Context, bookID string) (location, error) {
 	stores, err := l.stores(ctx)
 	if err != nil {
-		return home{}, err
+		return location{}, err
 	}
 	list, err := l.registry.fresh(ctx, l, stores.Main)
 	if err == nil {
 		err = list.check(bookID)
 	}
 	if err != nil {
-		return home{}, failure(ctx, err)
+		return location{}, failure(ctx, err)
 	}
-	h, err := stores.home(bookID, list.find(bookID))
+	h, err := stores.location(bookID, list.find(bookID))
 	if err == nil && h.registered && h.book.Status != active {
-		return home{}, contract.Errorf(contract.Invalid, "The book %s is %s, so it cannot be changed; its status is in %s", bookID, h.book.Status, registryKey).
+		return location{}, contract.Errorf(contract.Invalid, "The book %s is %s, so it cannot be changed; its status is in %s", bookID, h.book.Status, registryKey).
 			With("field", "book_id").With("path", booksPrefix+bookID)
 	}
 	return h, err
 }
 
-// home is the place of a book, whose entry is nil if it is not registered.
-func (s Stores) home(bookID string, entry *Book) (home, error) {
+// location returns the location of a book. entry is nil if the book is not registered.
+func (s Stores) location(bookID string, entry *Book) (location, error) {
 	if entry == nil {
-		return home{store: s.Main, book: Book{ID: bookID}}, nil
+		return location{store: s.Main, book: Book{ID: bookID}}, nil
 	}
 	for _, store := range []Store{s.Main, s.Other} {
 		if store != nil && store.Name() == entry.Backend {
-			return home{store: store, book: *entry, registered: true}, nil
+			return location{store: store, book: *entry, registered: true}, nil
 		}
 	}
 	form := "file://folder"
 	if entry.Backend == "s3" {
 		form = "s3://bucket/prefix"
 	}
-	return home{}, contract.Errorf(contract.Unavailable, "The book %s is kept in a store of the kind %s, which this server does not have; add its address to --books, after a comma (%s)",
+	return location{}, contract.Errorf(contract.Unavailable, "The book %s is kept in a store of the kind %s, which this server does not have; add its address to --books, after a comma (%s)",
 		bookID, entry.Backend, form).With("path", booksPrefix+bookID)
 }
 
@@ -109,7 +109,7 @@ func (l *Library) stores(ctx context.Context) (Stores, error) {
 	return stores, failure(ctx, err)
 }
 
-// Books gives the registered books, in the order of the registry.
+// Books returns the registered books in the order of the registry.
 func (l *Library) Books(ctx context.Context) ([]Book, error) {
 	stores, err := l.stores(ctx)
 	if err != nil {
@@ -122,8 +122,8 @@ func (l *Library) Books(ctx context.Context) ([]Book, error) {
 	return list.books, nil
 }
 
-// files lists what is stored of a book beneath a path of it, in the order of keys.
-func (l *Library) files(ctx context.Context, h home, beneath string) ([]Object, error) {
+// files lists the stored objects of a book below a path, ordered by key.
+func (l *Library) files(ctx context.Context, h location, beneath string) ([]Object, error) {
 	var found []Object
 	for object, err := range h.store.List(ctx, h.key(beneath)) {
 		if err != nil {
@@ -134,8 +134,8 @@ func (l *Library) files(ctx context.Context, h home, beneath string) ([]Object, 
 	return found, nil
 }
 
-// known refuses a book that is neither registered nor there.
-func (l *Library) known(ctx context.Context, h home) error {
+// checkExists returns an error if a book is neither registered nor stored.
+func (l *Library) checkExists(ctx context.Context, h location) error {
 	if h.registered {
 		return nil
 	}

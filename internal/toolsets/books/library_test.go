@@ -20,11 +20,11 @@ import (
 	"remit/internal/toolsets/books"
 )
 
-// faulty is a store that fails where it is told to, by what is done to which key.
+// faulty is a store that fails for chosen operations and keys.
 type faulty struct {
 	books.Store
-	name  string // "" is that of the store
-	signs bool   // it has addresses for uploads
+	name  string // "" means the name of the wrapped store
+	signs bool   // whether it has upload URLs
 	fail  func(act, key string) error
 }
 
@@ -79,8 +79,8 @@ func (f *faulty) SignPut(ctx context.Context, key string, size int64, ttl time.D
 	return f.Store.SignPut(ctx, key, size, ttl)
 }
 
-// onFaulty is a desk whose store fails as told.
-func onFaulty(t *testing.T, fail func(act, key string) error) *desk {
+// onFaulty returns a server whose store fails as fail decides.
+func onFaulty(t *testing.T, fail func(act, key string) error) *testServer {
 	d := serve(t)
 	d.stores.Main = &faulty{Store: d.stores.Main, fail: fail}
 	return d
@@ -91,9 +91,8 @@ func hash(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// log gives the changes of a book from the first on, as "op by old new", hashes
-// shortened.
-func (d *desk) log(t *testing.T, bookID, path string) []string {
+// log returns the changes of a book, the oldest first, as "op by old new" with shortened hashes.
+func (d *testServer) log(t *testing.T, bookID, path string) []string {
 	t.Helper()
 	changes, err := d.library.History(t.Context(), bookID, path, 100)
 	if err != nil {
@@ -106,8 +105,8 @@ func (d *desk) log(t *testing.T, bookID, path string) []string {
 	return lines
 }
 
-// stored lists the keys beneath a prefix.
-func (d *desk) stored(t *testing.T, prefix string) []string {
+// stored lists the keys below a prefix.
+func (d *testServer) stored(t *testing.T, prefix string) []string {
 	t.Helper()
 	var keys []string
 	for object, err := range d.stores.Main.List(t.Context(), prefix) {
@@ -128,7 +127,7 @@ func TestEveryChangeIsInTheHistory(t *testing.T) {
 	write("two")
 	write("two") // changes nothing
 	d.does(t, "delete_content", `{"book_id":"abc","path":"a.md"}`)
-	d.does(t, "delete_content", `{"book_id":"abc","path":"a.md"}`) // neither
+	d.does(t, "delete_content", `{"book_id":"abc","path":"a.md"}`) // changes nothing
 	write("one")
 	d.does(t, "write_summary", `{"book_id":"abc","chapter_id":"chapter-01","content":"s"}`)
 	want := []string{
@@ -146,13 +145,14 @@ func TestEveryChangeIsInTheHistory(t *testing.T) {
 	}
 }
 
-// TestRefusedWritesLeaveNothing: neither a file, nor a line of history, nor a book.
+// TestRefusedWritesLeaveNothing: a refused write leaves no file, no history record and no
+// registered book.
 func TestRefusedWritesLeaveNothing(t *testing.T) {
 	d := serve(t)
 	d.call(t, "write_content", `{"book_id":"abc","path":"a.md","content":"x","file_hash":"`+hash("other")+`"}`)
 	d.call(t, "write_content", `{"book_id":"abc","path":"../a.md","content":"x"}`)
 	d.call(t, "upload_asset", `{"book_id":"abc","asset_type":"images","filename":"a.png","binary_data":"?"}`)
-	d.call(t, "upload_asset", `{"book_id":"abc","asset_type":"images","filename":"a.png","file_size":20000000}`) // an address, and no bytes yet
+	d.call(t, "upload_asset", `{"book_id":"abc","asset_type":"images","filename":"a.png","file_size":20000000}`) // returns an upload URL
 	d.does(t, "delete_content", `{"book_id":"abc","path":"a.md"}`)
 	if got := d.stored(t, ""); len(got) != 0 {
 		t.Errorf("%q is there", got)
@@ -181,7 +181,8 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestRacersWithTheSameHash: one of them wins, the others are told what is there.
+// TestRacersWithTheSameHash: one of the writers wins, the others get the hash of the current
+// content.
 func TestRacersWithTheSameHash(t *testing.T) {
 	d := serve(t)
 	d.does(t, "write_content", `{"book_id":"abc","path":"a.md","content":"first"}`)
@@ -210,8 +211,8 @@ func TestRacersWithTheSameHash(t *testing.T) {
 	}
 }
 
-// TestBlindWritersAllSucceed, and each replaces what the one before it wrote; the book
-// they all begin is registered once.
+// TestBlindWritersAllSucceed: each replaces the content of the one before; the book they all create
+// is registered once.
 func TestBlindWritersAllSucceed(t *testing.T) {
 	d := serve(t)
 	var group sync.WaitGroup
@@ -240,8 +241,8 @@ func TestBlindWritersAllSucceed(t *testing.T) {
 	}
 }
 
-// TestFaultsOfTheStore: the caller is told in plain words, what was there stays, and
-// what did not happen is not in the history.
+// TestFaultsOfTheStore: the caller gets a plain message, the old content stays, and the history has
+// no record of changes that were not made.
 func TestFaultsOfTheStore(t *testing.T) {
 	broken := ""
 	d := onFaulty(t, func(act, key string) error {
@@ -276,7 +277,7 @@ func TestFaultsOfTheStore(t *testing.T) {
 	d.fails(t, "list_books", `{}`, unusable)
 }
 
-// TestAWriteThatCouldNotRegister is done by repeating it.
+// TestAWriteThatCouldNotRegister: repeating the write completes it.
 func TestAWriteThatCouldNotRegister(t *testing.T) {
 	down := true
 	d := onFaulty(t, func(act, key string) error {
@@ -319,7 +320,7 @@ func TestTwoStores(t *testing.T) {
 	}
 }
 
-// TestTheRegistryIsReadAgain when somebody edits it, and complained of once.
+// TestTheRegistryIsReadAgain: an edited registry is reloaded, and its errors are logged once.
 func TestTheRegistryIsReadAgain(t *testing.T) {
 	d := serve(t)
 	const entry = "  - {book_id: %s, title: T, storage_backend: fs, created_at: 2025-01-01, status: %s}\n"
@@ -329,7 +330,7 @@ func TestTheRegistryIsReadAgain(t *testing.T) {
 		d.does(t, "list_books", `{}`)
 		d.does(t, "write_content", fmt.Sprintf(`{"book_id":"new-%d","path":"a.md","content":"x"}`, i))
 	}
-	if got := strings.Count(string(d.said.text), "is left out"); got != 1 {
+	if got := strings.Count(string(d.said.text), "ignoring an invalid entry"); got != 1 {
 		t.Errorf("it was logged %d times", got)
 	}
 	d.given(t, "registry.yaml", "books:\n"+fmt.Sprintf(entry, "abc", "archived"))
@@ -343,14 +344,15 @@ func TestTheRegistryIsReadAgain(t *testing.T) {
 	}
 }
 
-// TestABookWithABrokenEntry is read, but not written to: it may be that it must not be.
+// TestABookWithABrokenEntry: such a book can be read but not written to, since its status is
+// unknown.
 func TestABookWithABrokenEntry(t *testing.T) {
 	d := serve(t)
 	const registry = "books:\n  - {book_id: abc, title: T, storage_backend: fs, created_at: 2025-01-01, status: Archived}\n"
 	d.given(t, "registry.yaml", registry)
 	d.given(t, "books/abc/a.md", "x")
 	d.does(t, "read_content", `{"book_id":"abc","path":"a.md"}`)
-	const want = `{"error":"StorageError","message":"registry.yaml is wrong where it names the book abc (entry 1: status: \"Archived\" is none of active, archived, migrating), so it cannot be changed; put that right first","path":"registry.yaml"}`
+	const want = `{"error":"StorageError","message":"registry.yaml has an invalid entry for the book abc (entry 1: status: \"Archived\" is not one of active, archived, migrating), so the book cannot be changed; correct the entry first","path":"registry.yaml"}`
 	d.fails(t, "write_content", `{"book_id":"abc","path":"a.md","content":"y"}`, want)
 	d.fails(t, "delete_content", `{"book_id":"abc","path":"a.md"}`, want)
 	if data, err := os.ReadFile(filepath.Join(d.dir, "registry.yaml")); err != nil || string(data) != registry {
@@ -415,9 +417,9 @@ func TestReceive(t *testing.T) {
 	}
 }
 
-// TestUploadsThatComeWithoutUs: the store takes them itself, so their history is
-// written when the address is given.
-func TestUploadsThatComeWithoutUs(t *testing.T) {
+// TestUploadsDirectToTheStore: the store receives the bytes itself, so the history is written when
+// the URL is issued.
+func TestUploadsDirectToTheStore(t *testing.T) {
 	d := serve(t)
 	d.stores.Main = &faulty{Store: d.stores.Main, signs: true}
 	d.does(t, "upload_asset", `{"book_id":"abc","asset_type":"videos","filename":"a.mp4","binary_data":"AAEC"}`)
@@ -467,7 +469,7 @@ func TestDirectUploadsEndAtTenMiB(t *testing.T) {
 	if got := upload(10 << 20); !strings.Contains(got, `"ValidationError"`) || !strings.Contains(got, "send file_size instead") {
 		t.Error(got)
 	}
-	// Without the engine, which takes its time for so long a text.
+	// Without the engine, which is slow with such a long text.
 	tools := &books.Tools{Library: d.library, Links: links{}, Now: time.Now}
 	for _, size := range []int{10<<20 + 1, 11 << 20} {
 		data := base64Of(size)
@@ -494,13 +496,13 @@ func TestListAssetsIsCut(t *testing.T) {
 	}
 }
 
-// TestTheHashIsThatOfTheContent, also when a hand has changed the file since the last
-// read and it is as long as before.
+// TestTheHashIsThatOfTheContent: also after the file was edited by hand since the last read to
+// content of the same length.
 func TestTheHashIsThatOfTheContent(t *testing.T) {
 	d := serve(t)
 	for i, want := range []string{"one", "two", "one", "six", "ten"} {
 		d.given(t, "books/abc/a.md", want)
-		if i > 2 { // and in this very moment
+		if i > 2 { // and at this very moment
 			if err := os.WriteFile(filepath.Join(d.dir, "books/abc/a.md"), []byte(want), 0o644); err != nil {
 				t.Fatal(err)
 			}

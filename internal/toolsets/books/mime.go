@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// headSize is how much of a file tells what it is.
+// headSize is the number of leading bytes used to determine the type of a file.
 const headSize = 3072
 
-// mimeOf tells what a file is by its first bytes, and by its name where these say
-// little. It is the same on every machine.
+// mimeOf determines the MIME type of a file from its first bytes, or from its name where the bytes
+// are ambiguous. The result does not depend on the machine.
 func mimeOf(head []byte, name string) string {
 	byContent, clear := sniffed(head)
 	if clear {
@@ -21,12 +21,13 @@ func mimeOf(head []byte, name string) string {
 	return cmp.Or(mimeTypes[strings.ToLower(path.Ext(name))], byContent)
 }
 
-// sniffed is what the first bytes say; clear tells whether a name could not say more.
+// sniffed returns the type that the first bytes indicate. clear reports whether the name could not
+// make it more specific.
 func sniffed(head []byte) (kind string, clear bool) {
 	kind, _, _ = strings.Cut(http.DetectContentType(head), ";")
 	switch kind {
 	case "application/octet-stream", "application/zip", "application/ogg", "application/vnd.ms-fontobject",
-		"video/mp4", "video/webm": // which sound, films of other makers and other containers look like
+		"video/mp4", "video/webm": // sound files, other vendors' videos and other containers look like these
 		return kind, false
 	case "text/plain", "text/xml", "text/html":
 		if bytes.Contains(head, []byte("<svg")) && bytes.Contains(head, []byte("http://www.w3.org/2000/svg")) {
@@ -46,7 +47,7 @@ func sniffed(head []byte) (kind string, clear bool) {
 
 const office = "application/vnd.openxmlformats-officedocument."
 
-// mimeTypes are those of names, by their extension.
+// mimeTypes maps file extensions to MIME types.
 var mimeTypes = map[string]string{
 	".png": "image/png", ".gif": "image/gif", ".webp": "image/webp", ".avif": "image/avif", ".heic": "image/heic", ".bmp": "image/bmp",
 	".tiff": "image/tiff", ".tif": "image/tiff", ".apng": "image/apng", ".jpg": "image/jpeg", ".jpeg": "image/jpeg",

@@ -10,13 +10,14 @@ import (
 	"remit/internal/toolsets/books/bookimport"
 )
 
-// booksPrefix begins the key of whatever is in a book.
+// booksPrefix begins the keys of all files of books.
 const booksPrefix = "books/"
 
-// Key is where the store keeps what is at a path of a book.
+// Key returns the key under which the store keeps the file at a path of a book.
 func Key(book, path string) string { return booksPrefix + book + "/" + path }
 
-// splitKey takes the key of a file of a book apart. It is false for any other key.
+// splitKey splits the key of a book's file into book id and path. It returns false for any other
+// key.
 func splitKey(key string) (book, path string, ok bool) {
 	rest, ok := strings.CutPrefix(key, booksPrefix)
 	if !ok {
@@ -26,8 +27,8 @@ func splitKey(key string) (book, path string, ok bool) {
 	return book, path, ok && book != "" && path != ""
 }
 
-// checkPath refuses a path that is no clean way to a file in a book. Which letters it
-// has, the contract says.
+// checkPath refuses a path that is not a clean relative path. The contract restricts its
+// characters.
 func checkPath(path string) error {
 	why := ""
 	switch {
@@ -60,15 +61,15 @@ func checkPath(path string) error {
 // assetsPrefix begins the paths of all assets of a book.
 const assetsPrefix = "assets/"
 
-// longestName is how long the name of an asset may be.
-const longestName = 255
+// maxName is the maximum length of an asset's name in bytes.
+const maxName = 255
 
-// assetTypes are the folders of assets that tools know.
+// assetTypes returns the asset folders that the tools support.
 func assetTypes() []string { return []string{"images", "slides", "videos", "audio"} }
 
 func assetPath(assetType, name string) string { return assetsPrefix + assetType + "/" + name }
 
-// splitAsset takes the path of an asset apart. It is false for any other path.
+// splitAsset splits the path of an asset into type and name. It returns false for any other path.
 func splitAsset(path string) (assetType, name string, ok bool) {
 	rest, ok := strings.CutPrefix(path, assetsPrefix)
 	if !ok {
@@ -78,14 +79,14 @@ func splitAsset(path string) (assetType, name string, ok bool) {
 	return assetType, name, ok && name != "" && slices.Contains(assetTypes(), assetType)
 }
 
-// isAsset tells whether there is an asset at a key that tools know.
+// isAsset reports whether a key is that of an asset the tools support.
 func isAsset(key string) bool {
 	_, path, _ := splitKey(key)
 	_, _, ok := splitAsset(path)
 	return ok
 }
 
-// fileName makes of the name that a file has somewhere the one that it has here.
+// fileName converts the name of an uploaded file into a valid asset name.
 func fileName(given string) (string, error) {
 	name := strings.Map(func(r rune) rune {
 		switch {
@@ -97,25 +98,24 @@ func fileName(given string) (string, error) {
 		return -1
 	}, strings.TrimLeft(given, "./\\"))
 	if ending := strings.TrimLeft(name, "."); ending != name && ending != "" {
-		// Only its ending can be kept, but names that differ shall go on to, as they do in imports.
+		// Only the extension can be kept. The hash keeps different names different, as in imports.
 		sum := sha256.Sum256([]byte(given))
 		name = "untitled-" + hex.EncodeToString(sum[:3]) + "." + ending
 	}
 	name = strings.TrimLeft(name, ".")
-	for strings.Contains(name, "..") { // as no path has them
+	for strings.Contains(name, "..") { // paths must not contain them
 		name = strings.ReplaceAll(name, "..", ".")
 	}
 	switch {
 	case name == "":
 		return "", contract.Errorf(contract.Invalid, "filename %q has no letter, digit, hyphen or underscore; give it some", given).With("field", "filename")
-	case len(name) > longestName:
-		return "", contract.Errorf(contract.Invalid, "filename is %d letters long; at most %d are allowed", len(name), longestName).With("field", "filename")
+	case len(name) > maxName:
+		return "", contract.Errorf(contract.Invalid, "filename is %d characters long; at most %d are allowed", len(name), maxName).With("field", "filename")
 	}
 	return name, nil
 }
 
-// fileNames is fileName for an asset that may be in folders of its own, as imports and
-// hands put them.
+// fileNames is fileName for an asset in subfolders, where imports and manual copies may put it.
 func fileNames(given string) (string, error) {
 	parts := strings.Split(given, "/")
 	for i, part := range parts {

@@ -46,7 +46,7 @@ func TestRanked(t *testing.T) {
 	for i := range many {
 		many[i] = "lesson-" + string(rune('a'+i))
 	}
-	if got := ranked("lesson-", many); !slices.Equal(got, many[:mostSuggested]) {
+	if got := ranked("lesson-", many); !slices.Equal(got, many[:maxSuggested]) {
 		t.Errorf("of many: %q", got)
 	}
 }
@@ -96,7 +96,7 @@ func TestHistoryNames(t *testing.T) {
 	}
 }
 
-// FuzzPath: what the contract and Check let through is a clean key beneath the book.
+// FuzzPath: a path that the contract and Check accept is a clean key below the book.
 func FuzzPath(f *testing.F) {
 	sets, err := contract.LoadAll(os.DirFS("contracts"))
 	if err != nil {
@@ -128,14 +128,14 @@ func FuzzPath(f *testing.F) {
 	})
 }
 
-// FuzzFileName: whatever a file is called, it becomes one clean name or none.
+// FuzzFileName: every file name becomes one clean name or an error.
 func FuzzFileName(f *testing.F) {
 	for _, seed := range []string{"a.png", "../x", "....", " .a", "a/../b", "é", "\x00"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, given string) {
 		name, err := fileName(given)
-		if err == nil && (checkPath(assetPath("images", name)) != nil || strings.Contains(name, "/") || name[0] == '.' || len(name) > longestName) {
+		if err == nil && (checkPath(assetPath("images", name)) != nil || strings.Contains(name, "/") || name[0] == '.' || len(name) > maxName) {
 			t.Errorf("%q becomes %q", given, name)
 		}
 		again, _ := fileName(name)
@@ -145,7 +145,7 @@ func FuzzFileName(f *testing.F) {
 	})
 }
 
-// FuzzBase64: what is taken is base64 as the standard library writes it.
+// FuzzBase64: only base64 as the standard library writes it is accepted.
 func FuzzBase64(f *testing.F) {
 	for _, seed := range []string{"", "AA==", "AA", "AB==", "AAA=\n", "A", "data:,x", "A===", "AA=A"} {
 		f.Add(seed)

@@ -22,7 +22,7 @@ func TestInParallel(t *testing.T) {
 	}
 }
 
-// TestInParallelFails: the first error ends the work, and is returned.
+// TestInParallelFails: the first error stops the work and is returned.
 func TestInParallelFails(t *testing.T) {
 	failed := errors.New("failed")
 	done := 0

@@ -16,34 +16,34 @@ import (
 	"remit/internal/contract"
 )
 
-// registryKey is where the main store has the registry.
+// registryKey is the key of the registry in the main store.
 const registryKey = "registry.yaml"
 
-// mostRegistry is how long a registry may be.
-const mostRegistry = 16 << 20
+// maxRegistry is the maximum size of a registry in bytes.
+const maxRegistry = 16 << 20
 
 // active is the status of a book that can be written to.
 const active = "active"
 
-// restFor is how long a read trusts what was read of the registry. Nothing but the
-// place of a known book depends on it.
-const restFor = time.Second
+// registryRefresh is how long reads use the cached registry without checking it. Only the store of
+// a known book depends on it.
+const registryRefresh = time.Second
 
-// registry is the list of books as it was read last. It is read again when it changed.
+// registry caches the list of books. It reloads the list when it has changed.
 type registry struct {
-	mu      sync.Mutex
-	read    *list
-	version string    // of what was read
-	loaded  time.Time // shortly before it was read
-	looked  time.Time // when it was known to be the latest
+	mu        sync.Mutex
+	read      *list
+	version   string    // of the cached list
+	loaded    time.Time // taken shortly before the list was read
+	checkedAt time.Time // when the list was last known to be current
 }
 
-// list is a registry.yaml. It is never changed.
+// list is the content of a registry.yaml. It is immutable.
 type list struct {
-	text   []byte        // as it is stored; nil if there is none
-	books  []Book        // those of the text before, if there is an error
-	broken []brokenEntry // what is left out
-	err    error         // why it is no registry at all
+	text   []byte        // as it is stored; nil if there is no registry
+	books  []Book        // the books of the previous valid text if err is set
+	broken []brokenEntry // the entries that are ignored
+	err    error         // why the text is not a valid registry
 }
 
 func (l *list) find(bookID string) *Book {
@@ -53,24 +53,24 @@ func (l *list) find(bookID string) *Book {
 	return nil
 }
 
-// check refuses a book whose only entry is broken. Nobody can know whether it is to be
-// written to, or where it is kept.
+// check refuses a book whose only entry is broken: it is unknown whether the book may be written to
+// and which store contains it.
 func (l *list) check(bookID string) error {
 	at := slices.IndexFunc(l.broken, func(b brokenEntry) bool { return b.bookID == bookID })
 	if at < 0 || l.find(bookID) != nil {
 		return nil
 	}
-	return contract.Errorf(contract.Unavailable, "%s is wrong where it names the book %s (%s), so it cannot be changed; put that right first", registryKey, bookID, l.broken[at].why).
+	return contract.Errorf(contract.Unavailable, "%s has an invalid entry for the book %s (%s), so the book cannot be changed; correct the entry first", registryKey, bookID, l.broken[at].why).
 		With("path", registryKey)
 }
 
-// find gives the entry of a book, or nil. Besides there is what is wrong with the
-// registry as it is now.
+// find returns the entry of a book, or nil. It also returns the error of the registry's current
+// content, if there is one.
 func (r *registry) find(ctx context.Context, l *Library, store Store, bookID string) (*Book, error) {
 	r.mu.Lock()
-	known, looked := r.read, r.looked
+	known, checkedAt := r.read, r.checkedAt
 	r.mu.Unlock()
-	if known != nil && l.Now().Sub(looked).Abs() < restFor {
+	if known != nil && l.Now().Sub(checkedAt).Abs() < registryRefresh {
 		if entry := known.find(bookID); entry != nil {
 			return entry, nil
 		}
@@ -82,19 +82,19 @@ func (r *registry) find(ctx context.Context, l *Library, store Store, bookID str
 	return fresh.find(bookID), err
 }
 
-// fresh gives the registry as it is stored now. If it is broken, there is an error
-// besides.
+// fresh returns the registry as it is stored now. If it is broken, fresh returns the last valid one
+// and an error.
 func (r *registry) fresh(ctx context.Context, l *Library, store Store) (*list, error) {
 	now := l.Now()
 	object, err := store.Stat(ctx, registryKey)
 	if err != nil && !errors.Is(err, ErrNotFound) {
-		return nil, fmt.Errorf("look at the registry: %w", err)
+		return nil, fmt.Errorf("stat registry: %w", err)
 	}
 	r.mu.Lock()
 	known := r.read
 	same := known != nil && r.version == object.Version && (object.Version == "" || !racy(object.Modified, r.loaded))
 	if same {
-		r.looked = now
+		r.checkedAt = now
 	}
 	r.mu.Unlock()
 	if !same {
@@ -103,18 +103,18 @@ func (r *registry) fresh(ctx context.Context, l *Library, store Store) (*list, e
 	return known, known.err
 }
 
-// load reads the registry, and logs what is wrong with it unless that is known. Nobody
-// waits for it but who needs it: the store may take its time.
+// load reads the registry and logs its errors unless they were logged before. It holds no lock, so
+// that a slow store delays only callers that need the result.
 func (r *registry) load(ctx context.Context, l *Library, store Store, known *list) (*list, error) {
 	now := l.Now()
-	text, object, err := readAll(ctx, store, registryKey, mostRegistry)
+	text, object, err := readAll(ctx, store, registryKey, maxRegistry)
 	if err != nil && !errors.Is(err, ErrNotFound) {
-		return nil, fmt.Errorf("read the registry: %w", err)
+		return nil, fmt.Errorf("read registry: %w", err)
 	}
 	books, broken, err := parseRegistry(text)
 	for _, entry := range broken {
 		if known == nil || !slices.Contains(known.broken, entry) {
-			l.Log.Warn("an entry of registry.yaml is left out", "why", entry.why)
+			l.Log.Warn("ignoring an invalid entry of registry.yaml", "why", entry.why)
 		}
 	}
 	if err != nil {
@@ -126,7 +126,7 @@ func (r *registry) load(ctx context.Context, l *Library, store Store, known *lis
 	read := &list{text: text, books: books, broken: broken, err: err}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.read, r.version, r.loaded, r.looked = read, object.Version, now, now
+	r.read, r.version, r.loaded, r.checkedAt = read, object.Version, now, now
 	return read, err
 }
 
@@ -135,25 +135,23 @@ func brokenRegistry(cause error) error {
 		With("path", registryKey).Because(cause)
 }
 
-// racy tells whether something changed so shortly before it was looked at, or since
-// then, that another change could have the same version. A time far ahead is none at
-// which somebody wrote.
-func racy(modified, looked time.Time) bool {
-	age := looked.Sub(modified)
+// racy reports whether an object was modified so shortly before it was looked at, or after that,
+// that another change could have the same version. It ignores modification times far in the future.
+func racy(modified, checkedAt time.Time) bool {
+	age := checkedAt.Sub(modified)
 	return age < 50*time.Millisecond && age > -time.Minute
 }
 
-// register puts a book into the registry that is not there yet. Of many who do so at
-// the same time, one does.
-func (l *Library) register(ctx context.Context, h home) error {
+// register adds a book to the registry if it is not registered. Concurrent calls add it once.
+func (l *Library) register(ctx context.Context, h location) error {
 	if h.registered {
 		return nil
 	}
 	return l.addBook(ctx, h, titleOf(h.book.ID))
 }
 
-// addBook puts a book into the registry, unless one of its id is there.
-func (l *Library) addBook(ctx context.Context, h home, title string) error {
+// addBook adds a book to the registry unless its id is registered.
+func (l *Library) addBook(ctx context.Context, h location, title string) error {
 	book := Book{ID: h.book.ID, Title: title, Backend: h.store.Name(), Created: l.Now().UTC().Format(time.RFC3339), Status: active}
 	stores, err := l.stores(ctx)
 	if err != nil {
@@ -177,7 +175,7 @@ func (l *Library) addBook(ctx context.Context, h home, title string) error {
 	})
 }
 
-// hashOf is the hash of a text, or "" of none.
+// hashOf returns the SHA-256 of a text, or "" if the text is nil.
 func hashOf(text []byte) string {
 	if text == nil {
 		return ""
@@ -186,15 +184,15 @@ func hashOf(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// readAll gives the content of an object that is at most so long.
-func readAll(ctx context.Context, store Store, key string, most int64) ([]byte, Object, error) {
+// readAll returns the content of an object of at most limit bytes.
+func readAll(ctx context.Context, store Store, key string, limit int64) ([]byte, Object, error) {
 	body, err := store.Open(ctx, key)
 	if err != nil {
 		return nil, Object{}, err
 	}
 	defer func() { _ = body.Close() }()
-	if body.Size > most {
-		return nil, body.Object, &tooLongError{key, body.Size, most}
+	if body.Size > limit {
+		return nil, body.Object, &tooLongError{key, body.Size, limit}
 	}
 	data := make([]byte, body.Size)
 	if _, err := io.ReadFull(body, data); err != nil {
@@ -203,12 +201,12 @@ func readAll(ctx context.Context, store Store, key string, most int64) ([]byte, 
 	return data, body.Object, nil
 }
 
-// tooLongError says that an object is longer than what is read at once.
+// tooLongError reports that an object exceeds the size limit of a read.
 type tooLongError struct {
-	key        string
-	size, most int64
+	key         string
+	size, limit int64
 }
 
 func (e *tooLongError) Error() string {
-	return fmt.Sprintf("%s is %d bytes long; at most %d are read", e.key, e.size, e.most)
+	return fmt.Sprintf("%s is %d bytes long; at most %d are read", e.key, e.size, e.limit)
 }

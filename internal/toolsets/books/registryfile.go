@@ -16,14 +16,14 @@ import (
 	"remit/internal/contract"
 )
 
-// brokenEntry is an entry of a registry that is left out.
+// brokenEntry is a registry entry that is ignored because it is invalid.
 type brokenEntry struct {
-	bookID string // "" if it has none that could be one
+	bookID string // "" if it has no valid id
 	why    string
 }
 
-// parseRegistry reads a registry.yaml. Entries that are not whole are left out, and
-// broken says why; err says that the file as a whole cannot be read.
+// parseRegistry parses a registry.yaml. It omits incomplete entries and reports them in broken. err
+// means that the file as a whole cannot be parsed.
 func parseRegistry(text []byte) (books []Book, broken []brokenEntry, err error) {
 	listed, err := entriesOf(text)
 	if err != nil {
@@ -32,7 +32,7 @@ func parseRegistry(text []byte) (books []Book, broken []brokenEntry, err error) 
 	for i, node := range listed {
 		book, err := bookOf(node)
 		if err == nil && slices.ContainsFunc(books, func(b Book) bool { return b.ID == book.ID }) {
-			err = fmt.Errorf("%s is there already", book.ID)
+			err = fmt.Errorf("%s is listed already", book.ID)
 		}
 		if err != nil {
 			broken = append(broken, brokenEntry{book.ID, fmt.Sprintf("entry %d: %v", i+1, err)})
@@ -43,7 +43,7 @@ func parseRegistry(text []byte) (books []Book, broken []brokenEntry, err error) 
 	return books, broken, nil
 }
 
-// entriesOf finds the entries of a registry.
+// entriesOf returns the YAML nodes of a registry's entries.
 func entriesOf(text []byte) ([]ast.Node, error) {
 	if line := tooDeep(text); line > 0 {
 		return nil, &faultError{line, "it is nested too deeply"}
@@ -62,7 +62,7 @@ func entriesOf(text []byte) ([]ast.Node, error) {
 		}
 		top := pairsOf(doc.Body)
 		if top == nil {
-			return nil, &faultError{doc.Body.GetToken().Position.Line, "want books: and a list beneath it"}
+			return nil, &faultError{doc.Body.GetToken().Position.Line, "expected books: followed by a list"}
 		}
 		found = []ast.Node{}
 		value := valueOf(top, "books")
@@ -71,18 +71,18 @@ func entriesOf(text []byte) ([]ast.Node, error) {
 		}
 		sequence, ok := value.(*ast.SequenceNode)
 		if !ok {
-			return nil, &faultError{value.GetToken().Position.Line, "books is no list"}
+			return nil, &faultError{value.GetToken().Position.Line, "books is not a list"}
 		}
 		found = append(found, sequence.Values...)
 	}
 	return found, nil
 }
 
-// mostNested is more than is open at once in any registry. Brackets in titles count too.
-const mostNested = 1000
+// maxNested limits the nesting depth; no real registry comes near it. Brackets in titles count too.
+const maxNested = 1000
 
-// tooDeep finds the line of a text where more is open than that, or 0. To parse it would
-// cost all memory that there is.
+// tooDeep returns the first line nested more deeply than maxNested, or 0. Parsing such a text would
+// exhaust the memory.
 func tooDeep(text []byte) int {
 	depth, number := 0, 0
 	for line := range bytes.Lines(text) {
@@ -104,7 +104,7 @@ func tooDeep(text []byte) int {
 			}
 			open = max(open, depth)
 		}
-		if open > mostNested {
+		if open > maxNested {
 			return number
 		}
 	}
@@ -115,7 +115,7 @@ func isEmpty(node ast.Node) bool {
 	return node == nil || node.Type() == ast.NullType || node.Type() == ast.CommentType
 }
 
-// pairsOf is nil if a node is no mapping.
+// pairsOf returns nil if a node is not a mapping.
 func pairsOf(node ast.Node) []*ast.MappingValueNode {
 	switch node := node.(type) {
 	case *ast.MappingNode:
@@ -136,8 +136,8 @@ func valueOf(pairs []*ast.MappingValueNode, key string) ast.Node {
 	return nil
 }
 
-// bookOf reads an entry, as far as it is right. Its values are taken as they are written:
-// a date need not be quoted.
+// bookOf parses an entry up to its first invalid field. It takes values as they are written, so a
+// date needs no quotes.
 func bookOf(node ast.Node) (Book, error) {
 	pairs := pairsOf(node)
 	var book Book
@@ -155,7 +155,7 @@ func bookOf(node ast.Node) (Book, error) {
 		value := valueOf(pairs, field.name)
 		scalar, ok := value.(ast.ScalarNode)
 		if isEmpty(value) || !ok {
-			return book, fmt.Errorf("%s is missing or no text", field.name)
+			return book, fmt.Errorf("%s is missing or not text", field.name)
 		}
 		text, err := field.check(textOf(scalar))
 		if err != nil {
@@ -166,7 +166,7 @@ func bookOf(node ast.Node) (Book, error) {
 	return book, nil
 }
 
-// textOf is a value as it is written.
+// textOf returns a value as it is written.
 func textOf(node ast.ScalarNode) string {
 	switch node := node.(type) {
 	case *ast.StringNode:
@@ -181,7 +181,7 @@ func textOf(node ast.ScalarNode) string {
 func checkBookID(text string) (string, error) {
 	fits := func(r rune) bool { return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' }
 	if len(text) < 3 || len(text) > 50 || strings.ContainsFunc(text, func(r rune) bool { return !fits(r) }) {
-		return "", fmt.Errorf("%q is not made of 3 to 50 small letters, digits and hyphens", text)
+		return "", fmt.Errorf("%q is not 3 to 50 lower-case letters, digits and hyphens", text)
 	}
 	return text, nil
 }
@@ -196,14 +196,14 @@ func anyText(text string) (string, error) {
 func oneOf(allowed ...string) func(string) (string, error) {
 	return func(text string) (string, error) {
 		if !slices.Contains(allowed, text) {
-			return "", fmt.Errorf("%q is none of %s", text, strings.Join(allowed, ", "))
+			return "", fmt.Errorf("%q is not one of %s", text, strings.Join(allowed, ", "))
 		}
 		return text, nil
 	}
 }
 
-// asTime leaves a time of RFC 3339 as it is, and makes one of what YAML takes for a
-// time besides.
+// asTime returns an RFC 3339 time unchanged and converts the other time formats of YAML to RFC
+// 3339.
 func asTime(text string) (string, error) {
 	if _, err := time.Parse(time.RFC3339, text); err == nil {
 		return text, nil
@@ -213,10 +213,10 @@ func asTime(text string) (string, error) {
 			return at.UTC().Format(time.RFC3339), nil
 		}
 	}
-	return "", fmt.Errorf("%q is no time", text)
+	return "", fmt.Errorf("%q is not a time", text)
 }
 
-// faultError is what is wrong with a registry besides its YAML.
+// faultError is an error in a registry that is valid YAML.
 type faultError struct {
 	line int
 	why  string
@@ -224,7 +224,7 @@ type faultError struct {
 
 func (e *faultError) Error() string { return fmt.Sprintf("line %d: %s", e.line, e.why) }
 
-// lineOf is the line that a registry is wrong in.
+// lineOf returns the line of an error in a registry.
 func lineOf(err error) int {
 	if fault, ok := errors.AsType[*faultError](err); ok {
 		return fault.line
@@ -235,7 +235,7 @@ func lineOf(err error) int {
 	return 1
 }
 
-// appendBook adds a book to the text of a registry, and leaves the rest of it as it is.
+// appendBook adds a book to the text of a registry and leaves the rest unchanged.
 func appendBook(text []byte, book *Book) ([]byte, error) {
 	before, err := entriesOf(text)
 	if err != nil {
@@ -244,14 +244,13 @@ func appendBook(text []byte, book *Book) ([]byte, error) {
 	added := appendEntry(string(text), book)
 	after, broken, err := parseRegistry([]byte(added))
 	if total := len(after) + len(broken); err != nil || total != len(before)+1 || !slices.Contains(after, *book) {
-		return nil, contract.Errorf(contract.Unavailable, "The book %s cannot be added to registry.yaml as it is written; add it there by hand, or write its list with a dash a book", book.ID).
+		return nil, contract.Errorf(contract.Unavailable, "The book %s cannot be added to registry.yaml in its current form; add it there by hand, or write the list with one dash per book", book.ID).
 			With("path", registryKey).Because(err)
 	}
 	return []byte(added), nil
 }
 
-// appendEntry writes an entry behind the last one. Whether the outcome is what was
-// meant has to be seen by reading it.
+// appendEntry inserts an entry after the last one. The caller must parse the result to verify it.
 func appendEntry(text string, book *Book) string {
 	newline := "\n"
 	if strings.Contains(text, "\r\n") {
@@ -279,8 +278,8 @@ func appendEntry(text string, book *Book) string {
 	return strings.Join(slices.Insert(lines, at+1, entry...), "\n") + "\n"
 }
 
-// endOfList finds the last line of the list of books, and how far its entries are
-// indented. It is -1 if there is no line for the list.
+// endOfList returns the last line of the list of books and the indentation of its entries. The line
+// is -1 if there is no list.
 func endOfList(lines []string) (at int, indent string) {
 	at, indent = -1, "  "
 	found := false
@@ -310,7 +309,7 @@ func endOfList(lines []string) (at int, indent string) {
 	return at, indent
 }
 
-// withoutEmptyList makes room beneath a list that is written as empty.
+// withoutEmptyList removes an explicit empty value, so that entries can follow.
 func withoutEmptyList(line string) string {
 	rest, comment, commented := strings.Cut(strings.TrimPrefix(line, "books:"), "#")
 	switch strings.ReplaceAll(strings.TrimSpace(rest), " ", "") {
@@ -324,7 +323,7 @@ func withoutEmptyList(line string) string {
 	}
 }
 
-// quoted writes a text so that YAML takes it for that text.
+// quoted encodes a text as a YAML scalar on one line.
 func quoted(text string) string {
 	data, err := yaml.Marshal(text)
 	if plain := strings.TrimSuffix(string(data), "\n"); err == nil && !strings.Contains(plain, "\n") && !bytes.ContainsAny(data, "#") {
@@ -333,7 +332,7 @@ func quoted(text string) string {
 	return strconv.Quote(text)
 }
 
-// titleOf makes a title of the id of a book.
+// titleOf derives a title from a book's id.
 func titleOf(bookID string) string {
 	words := strings.FieldsFunc(bookID, func(r rune) bool { return r == '-' })
 	for i, word := range words {

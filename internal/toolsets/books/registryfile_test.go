@@ -20,7 +20,7 @@ func newBook() *Book {
 	return &Book{ID: "new-book", Title: "New Book", Backend: "fs", Created: "2026-01-09T10:00:00Z", Status: "active"}
 }
 
-// TestAppendBook: whatever people have written in the registry stays as it is.
+// TestAppendBook: everything that people have written in the registry stays unchanged.
 func TestAppendBook(t *testing.T) {
 	old := strings.ReplaceAll(entryText, "new-book", "old-book")
 	flush := strings.ReplaceAll(strings.TrimPrefix(strings.ReplaceAll("\n"+old, "\n  ", "\n"), "\n"), "New Book", "x")
@@ -50,7 +50,7 @@ func TestAppendBook(t *testing.T) {
 	}
 }
 
-// TestAppendBookRefuses: what cannot be extended surely is not touched.
+// TestAppendBookRefuses: a registry that cannot safely be extended is not changed.
 func TestAppendBookRefuses(t *testing.T) {
 	for _, text := range []string{
 		"books: [{book_id: a}]\n", "books: [\n", "books: 7\n", "- a\n", "books:\n  a: b\n", "books:\n  - a\n---\nbooks:\n  - b\n", "\tbooks:\n", "\"books\":\n  - book_id: a\n",
@@ -91,7 +91,7 @@ func TestTitleOf(t *testing.T) {
 	}
 }
 
-// FuzzAppendBook: a registry gets a book more, and is the same otherwise; or it stays.
+// FuzzAppendBook: a registry gains a book and is otherwise unchanged, or is not changed at all.
 func FuzzAppendBook(f *testing.F) {
 	for _, seed := range []string{"", "books:\n" + entryText, "books: []", "a: b\nbooks:\n- x: y\n# c\nz: 1", "books:\r\n  - a: |\r\n    b\r\n", "{books: []}", "books:\n  - &a {book_id: abc}\n  - *a\n"} {
 		f.Add(seed)
@@ -112,8 +112,9 @@ func FuzzAppendBook(f *testing.F) {
 	})
 }
 
-// TestRegistriesThatAreTooDeep are not read: they would take all memory.
-func TestRegistriesThatAreTooDeep(t *testing.T) {
+// TestDeeplyNestedRegistries: deeply nested registries are refused, since parsing them would
+// exhaust the memory.
+func TestDeeplyNestedRegistries(t *testing.T) {
 	for _, deep := range []string{strings.Repeat("[", 200_000), strings.Repeat("{a: ", 200_000), strings.Repeat("- ", 200_000), strings.Repeat("? ", 200_000)} {
 		if _, _, err := parseRegistry([]byte("books:\n  " + deep)); err == nil || lineOf(err) != 2 || !strings.Contains(err.Error(), "nested too deeply") {
 			t.Errorf("%.10s: %v", deep, err)

@@ -15,13 +15,13 @@ import (
 	"remit/internal/stores/blob/s3test"
 )
 
-// counted is a way to a bucket that tells what was asked for.
+// counted is a proxy to a bucket that counts requests.
 type counted struct {
 	mu    sync.Mutex
 	asked []string
 }
 
-// take gives what was asked for since the last time, by kind.
+// take returns the number of requests by kind since the last call.
 func (c *counted) take() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -30,13 +30,13 @@ func (c *counted) take() string {
 		kinds[kind]++
 	}
 	c.asked = nil
-	var told []string
+	var counts []string
 	for _, kind := range []string{"HEAD", "GET", "LIST", "PUT", "COPY", "DELETE"} {
 		if kinds[kind] > 0 {
-			told = append(told, fmt.Sprint(kinds[kind], " ", kind))
+			counts = append(counts, fmt.Sprint(kinds[kind], " ", kind))
 		}
 	}
-	return strings.Join(told, ", ")
+	return strings.Join(counts, ", ")
 }
 
 func requestKind(r *http.Request) string {
@@ -50,8 +50,8 @@ func requestKind(r *http.Request) string {
 	}
 }
 
-// onCountedS3 is a desk whose books are in a bucket.
-func onCountedS3(t *testing.T) (*desk, *counted) {
+// onCountedS3 returns a server whose books are in a bucket behind the proxy.
+func onCountedS3(t *testing.T) (*testServer, *counted) {
 	t.Helper()
 	server := s3test.Start(t)
 	target, err := url.Parse(server.Endpoint)
@@ -64,7 +64,7 @@ func onCountedS3(t *testing.T) (*desk, *counted) {
 		c.asked = append(c.asked, requestKind(r.In))
 		c.mu.Unlock()
 		r.SetURL(target)
-		r.Out.Host = r.In.Host // it is signed
+		r.Out.Host = r.In.Host // the signature covers the host
 	}})
 	t.Cleanup(proxy.Close)
 	bucket := server.Bucket(t)
@@ -77,15 +77,15 @@ func onCountedS3(t *testing.T) (*desk, *counted) {
 	return d, c
 }
 
-// TestRequestsToABucket: each costs time and money.
+// TestRequestsToABucket checks the number of requests, since each costs time and money.
 func TestRequestsToABucket(t *testing.T) {
 	t.Parallel()
 	d, c := onCountedS3(t)
-	later := time.Now().Add(time.Hour) // whatever was written is old by then, and what was read is not
+	later := time.Now().Add(time.Hour) // so that all writes count as old and reads are cached
 	d.library.Now = func() time.Time { return later }
 	const lesson = `{"book_id":"abc","path":"lessons/a.md"`
 	for i, step := range []struct{ tool, args, want string }{
-		{"write_content", lesson + `,"content":"one"}`, "4 HEAD, 1 GET, 2 LIST, 3 PUT"}, // and the book is registered
+		{"write_content", lesson + `,"content":"one"}`, "4 HEAD, 1 GET, 2 LIST, 3 PUT"}, // including the registration of the book
 		{"write_content", `{"book_id":"abc","path":"lessons/b.md","content":"one"}`, "3 HEAD, 1 GET, 1 LIST, 2 PUT"},
 		{"write_content", lesson + `,"content":"one"}`, "2 HEAD"},
 		{"write_content", lesson + `,"content":"two"}`, "5 HEAD, 2 PUT, 1 COPY"},

@@ -8,31 +8,31 @@ import (
 	"time"
 )
 
-// Store keeps objects by key. A key is a path of letters, digits and _ . - between
-// slashes, never beginning with one. Whatever happens, an object is the old one or the
-// new one, whole; and what was acknowledged is kept.
+// Store stores objects by key. A key is a path of letters, digits and _ . - separated by slashes,
+// without a leading slash. Writes are atomic: an object is always completely the old one or
+// completely the new one. An acknowledged write is durable.
 type Store interface {
-	// Name is what registries call it: fs or s3.
+	// Name returns the name of the store in registries: fs or s3.
 	Name() string
-	// Open gives the content of an object, or ErrNotFound. What it gives stays of one
-	// piece while others write.
+	// Open returns the content of an object, or ErrNotFound. The content stays consistent while
+	// others write.
 	Open(ctx context.Context, key string) (*Body, error)
-	// Stat describes an object, or gives ErrNotFound.
+	// Stat describes an object, or returns ErrNotFound.
 	Stat(ctx context.Context, key string) (Object, error)
-	// Put stores size bytes of r if the condition holds, else gives a *ConflictError. A
-	// reader that gives more or less is an error, and nothing is stored.
+	// Put stores size bytes of r if the condition holds, and returns a *ConflictError otherwise. If
+	// the reader yields more or fewer bytes, Put returns an error and stores nothing.
 	Put(ctx context.Context, key string, r io.Reader, size int64, c Cond) (stored Object, created bool, err error)
-	// Copy stores the object from, which must have this hash, else it gives a
-	// *ConflictError, also at the key to. If there is something at that key already, it
-	// stays: callers name copies by their hash.
+	// Copy stores the object at from under the key to as well. It returns a *ConflictError if the
+	// object does not have this hash. An object that already exists at to stays: callers name
+	// copies by their hash.
 	Copy(ctx context.Context, from, to, hash string) error
-	// Delete removes an object if the condition holds, else gives a *ConflictError. One
-	// that is not there is gone already, unless the condition asks for a hash.
+	// Delete removes an object if the condition holds, and returns a *ConflictError otherwise.
+	// Deleting an object that does not exist succeeds, unless the condition names a hash.
 	Delete(ctx context.Context, key string, c Cond) (existed bool, err error)
-	// List gives the objects whose keys begin with prefix, in the order of their bytes.
+	// List returns the objects whose keys begin with prefix, in byte order of their keys.
 	List(ctx context.Context, prefix string) iter.Seq2[Object, error]
-	// SignPut gives an address that takes an object of just this size by HTTP PUT, from
-	// anybody who has it, until ttl is over. False: the store has no such addresses.
+	// SignPut returns a URL that accepts an object of exactly this size by HTTP PUT, from anybody
+	// who has the URL, until ttl has passed. It returns false if the store has no such URLs.
 	SignPut(ctx context.Context, key string, size int64, ttl time.Duration) (Signed, bool, error)
 }
 
@@ -41,72 +41,72 @@ type Object struct {
 	Key      string
 	Size     int64
 	Modified time.Time // in UTC
-	Hash     string    // SHA-256 in lower-case hex; "" where only reading would tell
-	// Version differs whenever the content does. Of two listings with the same version
-	// of a key the content is the same.
+	Hash     string    // SHA-256 in lower-case hex; "" if computing it would require reading the object
+	// Version differs whenever the content differs: two listings with the same version of a key
+	// mean the same content.
 	Version string
 }
 
-// Body is the content of an object, to be read from any place in it.
+// Body is the content of an object, with random access.
 type Body struct {
 	io.ReadSeekCloser
 	Object
 }
 
-// Cond is what must be so for a write to happen. The zero Cond asks for nothing.
+// Cond is the condition for a write. The zero Cond always holds.
 type Cond struct {
-	Absent bool   // nothing is there
-	Hash   string // what is there has this SHA-256
+	Absent bool   // no object exists
+	Hash   string // the existing object has this SHA-256
 }
 
-// Signed is an address that takes an upload, and what has to be sent along.
+// Signed is a URL that accepts an upload, with the headers that the client must send.
 type Signed struct {
 	URL     string
 	Headers map[string]string
 }
 
 var (
-	// ErrNotFound says that nothing is stored at a key.
-	ErrNotFound = errors.New("there is no such object")
-	// ErrConflict is what every *ConflictError is.
-	ErrConflict = errors.New("the object is another one by now")
-	// ErrUnknown says that nobody knows whether a write was carried out: its answer got
-	// lost, and what is there since is somebody else's.
-	ErrUnknown = errors.New("the answer of the store got lost, and somebody else wrote at the same time: it is not known whether the change was made")
-	// ErrNoPlace says that a key cannot be stored: a part of it is an object, or it is
-	// part of the key of one.
+	// ErrNotFound means that no object is stored at a key.
+	ErrNotFound = errors.New("object not found")
+	// ErrConflict matches every *ConflictError.
+	ErrConflict = errors.New("object has changed")
+	// ErrUnknown means that it is unknown whether a write was carried out: the response was lost,
+	// and somebody else has written the object since.
+	ErrUnknown = errors.New("the store's response was lost and somebody else wrote at the same time: it is unknown whether the change was made")
+	// ErrNoPlace means that a key cannot be stored: a prefix of it is an object, or it is a prefix
+	// of another object's key.
 	ErrNoPlace = errors.New("a folder is where a file should be, or a file where a folder should be")
 )
 
-// ConflictError says that the condition of a write did not hold.
+// ConflictError reports that the condition of a write did not hold.
 type ConflictError struct {
-	Actual string // the hash of what is there; "" if nothing is
+	Actual string // the hash of the existing object; "" if there is none
 }
 
 func (e *ConflictError) Error() string {
 	if e.Actual == "" {
-		return ErrConflict.Error() + ": it is gone"
+		return ErrConflict.Error() + ": it was deleted"
 	}
 	return ErrConflict.Error() + ": its hash is " + e.Actual
 }
 
-// Is makes errors.Is find ErrConflict.
+// Is reports whether target is ErrConflict.
 func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
 
-// Links makes the addresses that tools hand out. Whoever has one can follow it with
-// nothing but HTTP.
+// Links creates the URLs that tools return. They work with plain HTTP, without further credentials.
 type Links interface {
-	// Asset is where the bytes of an asset are served, by its key.
+	// Asset returns the URL at which the asset with this key is served.
 	Asset(ctx context.Context, key string) (string, error)
-	// Upload takes an upload, for stores that cannot take one themselves.
+	// Upload returns a URL that accepts an upload, for stores that have no upload URLs of their
+	// own.
 	Upload(ctx context.Context, u Upload, expires time.Time) (Signed, error)
-	// Archive streams a book as a zip.
+	// Archive returns a URL that streams a book as a zip.
 	Archive(ctx context.Context, bookID string, expires time.Time) (string, error)
 }
 
-// Upload is what an address for uploads is good for, and nothing else.
+// Upload describes the one upload that an upload URL permits.
 type Upload struct {
 	Key  string
 	Size int64
-	By   string // who asked for it
+	By   string // the principal who requested it
 }

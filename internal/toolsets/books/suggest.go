@@ -11,15 +11,16 @@ import (
 	"remit/internal/contract"
 )
 
-// Suggestions must not cost more than what they are worth.
+// Limits of the effort for suggestions.
 const (
-	mostSuggested = 5
-	mostCompared  = 5000
+	maxSuggested  = 5
+	maxCompared   = 5000
 	suggestWithin = 2 * time.Second
 )
 
-// missing says that there is nothing at a path of a book, and names what is near to it.
-func (l *Library) missing(ctx context.Context, h home, at string) error {
+// missing returns the error for a path of a book where nothing is stored. It suggests similar
+// paths.
+func (l *Library) missing(ctx context.Context, h location, at string) error {
 	e := notFound(strings.TrimSuffix(h.key(at), "/")).Because(ErrNotFound)
 	within, cancel := context.WithTimeout(ctx, suggestWithin)
 	defer cancel()
@@ -29,12 +30,12 @@ func (l *Library) missing(ctx context.Context, h home, at string) error {
 	return e
 }
 
-// nearest gives the keys that may have been meant by a path: of files of the book, or,
-// if it has none, of other books.
-func (l *Library) nearest(ctx context.Context, h home, at string) []string {
+// nearest returns the keys similar to a path: of files of the book or, if it has none, of other
+// books.
+func (l *Library) nearest(ctx context.Context, h location, at string) []string {
 	var paths []string
 	for object, err := range h.store.List(ctx, h.key("")) {
-		if err != nil || len(paths) == mostCompared {
+		if err != nil || len(paths) == maxCompared {
 			break
 		}
 		paths = append(paths, strings.TrimPrefix(object.Key, h.key("")))
@@ -52,8 +53,8 @@ func (l *Library) nearest(ctx context.Context, h home, at string) []string {
 	return near
 }
 
-// nearBooks gives the books that may have been meant by an id: the same path in each,
-// if it is there.
+// nearBooks returns the books with an id similar to bookID: the same path in each, if it exists
+// there.
 func (l *Library) nearBooks(ctx context.Context, bookID, at string) []string {
 	books, err := l.Books(ctx)
 	if err != nil {
@@ -62,7 +63,7 @@ func (l *Library) nearBooks(ctx context.Context, bookID, at string) []string {
 	near := ranked(bookID, idsOf(books))
 	for i, name := range near {
 		near[i] = strings.TrimSuffix(Key(name, ""), "/")
-		if h, err := l.place(ctx, name); err == nil && at != "" {
+		if h, err := l.locate(ctx, name); err == nil && at != "" {
 			if _, err := h.store.Stat(ctx, h.key(at)); err == nil {
 				near[i] = h.key(at)
 			}
@@ -71,32 +72,32 @@ func (l *Library) nearBooks(ctx context.Context, bookID, at string) []string {
 	return near
 }
 
-// ranked gives the candidates that a person may have meant by name, the nearest first.
-// Letter case is no distance, and the right name in another folder is a small one.
+// ranked returns the candidates similar to name, the most similar first. It ignores letter case,
+// and the right name in another folder counts as a small difference.
 func ranked(name string, candidates []string) []string {
 	type scored struct {
-		name string
-		far  int
+		name     string
+		distance int
 	}
 	name = strings.ToLower(name)
 	base := path.Base(name)
-	most := min(len(name)/4+1, 6)
+	maxDistance := min(len(name)/4+1, 6)
 	var near []scored
 	for _, candidate := range candidates {
 		other := strings.ToLower(candidate)
-		far := contract.Distance(name, other, most)
+		distance := contract.Distance(name, other, maxDistance)
 		if moved := contract.Distance(base, path.Base(other), len(base)/4); moved <= len(base)/4 {
-			far = min(far, moved+1)
+			distance = min(distance, moved+1)
 		}
-		if far <= most {
-			near = append(near, scored{candidate, far})
+		if distance <= maxDistance {
+			near = append(near, scored{candidate, distance})
 		}
 	}
 	slices.SortStableFunc(near, func(a, b scored) int {
-		return cmp.Or(cmp.Compare(a.far, b.far), cmp.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.name, b.name))
 	})
 	var names []string
-	for _, one := range near[:min(len(near), mostSuggested)] {
+	for _, one := range near[:min(len(near), maxSuggested)] {
 		names = append(names, one.name)
 	}
 	return names

@@ -49,13 +49,13 @@ func TestScore(t *testing.T) {
 	}
 }
 
-// fakeAccesses keeps each batch that was added.
+// fakeAccesses records each batch that was added.
 type fakeAccesses struct {
 	Accesses
 	mu      sync.Mutex
 	batches [][]Access
 	fail    error
-	hang    chan struct{} // Add waits for it, if there is one
+	hang    chan struct{} // Add waits for it, unless it is nil
 }
 
 func (f *fakeAccesses) Add(ctx context.Context, reads []Access) error {
@@ -80,7 +80,7 @@ func (f *fakeAccesses) setFail(err error) {
 	f.fail = err
 }
 
-// written tells batch for batch what was read how often.
+// written returns the recorded batches with the number of reads of each path.
 func (f *fakeAccesses) written() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -95,7 +95,7 @@ func (f *fakeAccesses) written() string {
 	return strings.Join(all, ", ")
 }
 
-// tracked runs a test with a tracker, in a time of its own.
+// tracked runs a test with a tracker, in a synctest bubble.
 func tracked(t *testing.T, store *fakeAccesses, test func(t *testing.T, tracker *Tracker, log *bytes.Buffer)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -107,9 +107,9 @@ func tracked(t *testing.T, store *fakeAccesses, test func(t *testing.T, tracker 
 	})
 }
 
-// pass lets time go by, and whatever happens in it.
+// pass lets time pass, with everything that happens in it.
 func pass(d time.Duration) {
-	time.Sleep(d) // of synctest
+	time.Sleep(d) // of the synctest bubble
 	synctest.Wait()
 }
 
@@ -150,7 +150,7 @@ func TestTrackerTriesAgain(t *testing.T) {
 			pass(time.Second)
 		}
 		if n := strings.Count(log.String(), "away"); n != 1 {
-			t.Errorf("the failure was told %d times:\n%s", n, log)
+			t.Errorf("the failure was logged %d times:\n%s", n, log)
 		}
 		store.setFail(nil)
 		expectWritten(t, store, "")
@@ -161,7 +161,7 @@ func TestTrackerTriesAgain(t *testing.T) {
 		tracker.Note("d")
 		pass(batchwriter.DefaultDelay)
 		store.setFail(nil)
-		pass(batchwriter.MaxBackoff) // nobody notes anything
+		pass(batchwriter.MaxBackoff) // nobody calls Note
 		expectWritten(t, store, "b:1 a:2 c:1, d:1")
 	})
 }
@@ -169,7 +169,7 @@ func TestTrackerTriesAgain(t *testing.T) {
 func TestTrackerNeverWaits(t *testing.T) {
 	store := &fakeAccesses{}
 	tracked(t, store, func(t *testing.T, tracker *Tracker, _ *bytes.Buffer) {
-		store.hang = make(chan struct{}) // of this time
+		store.hang = make(chan struct{}) // of this synctest bubble
 		tracker.Note("a")
 		pass(batchwriter.DefaultDelay) // now it is being written
 		before := time.Now()
@@ -215,17 +215,17 @@ func TestTrackerCloses(t *testing.T) {
 		}
 		expectWritten(t, store, "a:1")
 	})
-	tracked(t, store, func(*testing.T, *Tracker, *bytes.Buffer) {}) // nothing was ever noted
+	tracked(t, store, func(*testing.T, *Tracker, *bytes.Buffer) {}) // Note was never called
 }
 
-// TestTrackerGivesUp: a store that hangs holds nobody up for longer than batchwriter.CloseTimeout.
+// TestTrackerGivesUp: a store that hangs delays Close no longer than batchwriter.CloseTimeout.
 func TestTrackerGivesUp(t *testing.T) {
 	for _, early := range []time.Duration{0, batchwriter.DefaultDelay} {
 		store := &fakeAccesses{}
 		tracked(t, store, func(t *testing.T, tracker *Tracker, log *bytes.Buffer) {
-			store.hang = make(chan struct{}) // of this time
+			store.hang = make(chan struct{}) // of this synctest bubble
 			tracker.Note("a")
-			pass(early) // for the second it is being written when Close comes
+			pass(early) // the second one is being written when Close is called
 			tracker.Note("b")
 			before := time.Now()
 			tracker.Close(t.Context())
@@ -234,13 +234,14 @@ func TestTrackerGivesUp(t *testing.T) {
 			}
 			expectWritten(t, store, "")
 			if !strings.Contains(log.String(), "paths=2") {
-				t.Errorf("what was lost is not told:\n%s", log)
+				t.Errorf("the loss is not logged:\n%s", log)
 			}
 		})
 	}
 }
 
-// TestTrackerCountsEverything: while every other write fails no read is lost, and none counts twice.
+// TestTrackerCountsEverything: while every second write fails, no read is lost and none counts
+// twice.
 func TestTrackerCountsEverything(t *testing.T) {
 	store := &fakeAccesses{}
 	var tries atomic.Int32
@@ -258,7 +259,7 @@ func TestTrackerCountsEverything(t *testing.T) {
 			wg.Go(func() {
 				for n := range 100 {
 					tracker.Note(fmt.Sprint((i + n) % 5))
-					time.Sleep(time.Duration(i+1) * 7 * time.Millisecond) // of synctest
+					time.Sleep(time.Duration(i+1) * 7 * time.Millisecond) // of the synctest bubble
 				}
 			})
 		}

@@ -1,4 +1,5 @@
-// Package codebase holds the tools that search and read the code of a project (seed 004, toolset context).
+// Package codebase implements the tools that search and read the code of a project (seed 004,
+// toolset context). It finds nothing itself: packages corpus and knowledge do.
 package codebase
 
 import (
@@ -13,35 +14,35 @@ import (
 	"remit/internal/toolsets/codebase/sessions"
 )
 
-// ReadTool is the tool whose rules say what may be read.
+// ReadTool is the tool whose path policy says which files may be read.
 const ReadTool = "read_file"
 
-// Tools are the handlers and what they stand on.
+// Tools holds the handlers and their dependencies.
 type Tools struct {
-	// Corpus gives the texts of the project. The files are not looked at before it is searched.
+	// Corpus returns the texts of the project. The files are not read before the first search.
 	Corpus func() (*corpus.Corpus, error)
 	Files  Files
-	// Note is told of every file that was read. It returns at once.
+	// Note is called with the path of every file that was read. It returns at once.
 	Note func(path string)
-	// Knowledge is what the project knows, and Sessions what clients did.
+	// Knowledge is the semantic index of the project; Sessions records what clients did.
 	Knowledge *knowledge.Index
 	Sessions  *sessions.Keeper
-	// Log hears what was searched for, and how much was found.
+	// Log receives each query and the number of its results.
 	Log    *slog.Logger
 	Now    func() time.Time
 	Served []*contract.Set
 }
 
-// Files are the files of the project.
+// Files gives access to the files of the project.
 type Files interface {
 	// Judge finds a file that policy lets a caller read. The error is a contract.Error.
 	Judge(path string, policy *contract.PathPolicy) (engine.File, error)
-	// List names what policy lets a caller read in a folder ("." is the root): files by their path, folders with a slash
-	// at the end. The error is a contract.Error.
+	// List returns what policy lets a caller read in a folder ("." is the root): files by their
+	// path, folders with a trailing slash. The error is a contract.Error.
 	List(folder, begins string, policy *contract.PathPolicy) ([]string, error)
 }
 
-// Toolset is the table of the tools.
+// Toolset returns the handlers by tool name, with the resources and prompts of the toolset.
 func (t *Tools) Toolset() engine.Toolset {
 	toolset := engine.Toolset{
 		Sets: []string{"context"},
@@ -53,12 +54,13 @@ func (t *Tools) Toolset() engine.Toolset {
 		Prompts: []engine.Prompt{t.whatDoWeKnow(), t.onboardMe()},
 	}
 	if slices.ContainsFunc(t.Served, func(set *contract.Set) bool { return set.Find(SearchTool) != nil }) {
-		toolset.Shelves = []engine.Shelf{shelf{t}} // what may not be searched is not told of either
+		toolset.Shelves = []engine.Shelf{resources{t}} // without the search tools, their results must not be available as resources either
 	}
 	return toolset
 }
 
-// Policy says what may be read, of those sets that are served: what read_file may not read, no search looks at.
+// Policy returns the path policy of read_file among the served sets. No search reads a file that
+// read_file may not read.
 func Policy(served []*contract.Set) *contract.PathPolicy {
 	for _, set := range served {
 		if c := set.Find(ReadTool); c != nil {

@@ -16,7 +16,7 @@ import (
 	"remit/internal/search/text"
 )
 
-// GrepIn says what to look for, and where.
+// GrepIn is the input of grep_codebase.
 type GrepIn struct {
 	Pattern       string `json:"pattern"`
 	FilePattern   string `json:"filePattern"`
@@ -27,7 +27,7 @@ type GrepIn struct {
 	Cursor        string `json:"cursor"`
 }
 
-// GrepOut is where it is.
+// GrepOut is the output of grep_codebase.
 type GrepOut struct {
 	Matches       []Match      `json:"matches"`
 	Files         *[]FileCount `json:"files,omitempty"`
@@ -41,11 +41,11 @@ type GrepOut struct {
 	NextCursor    string       `json:"nextCursor,omitempty"`
 
 	search searchID
-	last   corpus.Place // of what is given
-	given  int          // lines, or those of the files
+	last   corpus.Place // of the last line returned
+	given  int          // number of lines returned, or of the matches in the files returned
 }
 
-// Match is a line that matches.
+// Match is a matching line.
 type Match struct {
 	File    string  `json:"file"`
 	Line    int     `json:"line"`
@@ -57,13 +57,13 @@ type Match struct {
 	place corpus.Place
 }
 
-// Context is what stands around a line.
+// Context holds the lines around a match.
 type Context struct {
 	Before []string `json:"before"`
 	After  []string `json:"after"`
 }
 
-// FileCount is a file with matches.
+// FileCount is a file with its number of matches.
 type FileCount struct {
 	File  string `json:"file"`
 	Count int    `json:"count,omitempty"`
@@ -89,7 +89,7 @@ func (t *Tools) Grep(ctx context.Context, in GrepIn) (GrepOut, error) {
 		return true
 	})
 	if err != nil {
-		return GrepOut{}, failed(ctx, err)
+		return GrepOut{}, searchFailed(ctx, err)
 	}
 	out.TotalMatches, out.TotalFiles, out.FilesSearched = found.Matches, found.Matched, found.Files
 	if found.Skipped+out.given < found.Matches {
@@ -101,7 +101,7 @@ func (t *Tools) Grep(ctx context.Context, in GrepIn) (GrepOut, error) {
 	return out, nil
 }
 
-// query understands the arguments.
+// query converts the arguments into a query.
 func (in *GrepIn) query() (corpus.Query, error) {
 	q := corpus.Query{Limit: in.Limit, Context: in.Context, Tally: in.Output != "matches"}
 	var err error
@@ -121,8 +121,8 @@ func (in *GrepIn) query() (corpus.Query, error) {
 	return q, nil
 }
 
-// anywhere is a glob as ripgrep means it: one without a slash is the name of files in any folder, one that ends with a slash is
-// all that is in a folder.
+// anywhere converts a glob as ripgrep does: one without a slash matches file names in any folder,
+// one that ends with a slash matches everything in a folder.
 func anywhere(pattern string) string {
 	plain := strings.TrimPrefix(strings.TrimPrefix(pattern, "./"), "/")
 	switch {
@@ -134,12 +134,12 @@ func anywhere(pattern string) string {
 	return plain
 }
 
-// failed says that the files could not be searched, and what to do.
-func failed(ctx context.Context, err error) error {
+// searchFailed returns the error for files that could not be searched.
+func searchFailed(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("search: %w", err)
 	}
-	return contract.Errorf(contract.Unavailable, "Search failed").With("message", "The files of the project cannot be looked at right now; is its folder still there?").
+	return contract.Errorf(contract.Unavailable, "Search failed").With("message", "The files of the project cannot be read right now; check that its folder exists").
 		With("fallback", "Try again, or read files with read_file").Because(err)
 }
 
@@ -159,7 +159,7 @@ func badGlob(pattern string, err error) error {
 	return failure.With("details", err.Error())
 }
 
-// add takes over what was found in a file.
+// add adds the matches in a file to the output.
 func (out *GrepOut) add(in *GrepIn, f corpus.Found) {
 	path := strings.ToValidUTF8(f.Path, "\uFFFD")
 	out.last = corpus.Place{Path: f.Path}
@@ -189,7 +189,7 @@ func orEmpty(list []string) []string {
 	return list
 }
 
-// explain says what the numbers do not.
+// explain adds notes that the numbers alone do not convey.
 func (out *GrepOut) explain(in *GrepIn, found corpus.Summary) {
 	switch {
 	case found.Files == 0 && in.FilePattern != "":
@@ -207,8 +207,8 @@ func (out *GrepOut) explain(in *GrepIn, found corpus.Summary) {
 	out.Message += "the search is not complete: " + found.Reason + ". Search again, or narrow it with filePattern"
 }
 
-// searchID tells one search from another, so that a cursor is used only with the arguments it was given for. It is no
-// secret: a cursor leads to nothing that its caller could not find anyway.
+// searchID identifies a search, so that a cursor can only be used with the arguments it was issued
+// for. It is not a secret: a cursor gives access to nothing that its caller could not find anyway.
 type searchID [6]byte
 
 func (in *GrepIn) search() searchID {
@@ -217,13 +217,13 @@ func (in *GrepIn) search() searchID {
 	return searchID(sum[:len(searchID{})])
 }
 
-// cursor leads to what comes after a place.
+// cursor returns a cursor that continues after a place.
 func (s searchID) cursor(after corpus.Place) string {
 	data := binary.AppendUvarint(s[:], uint64(after.Line))
 	return base64.RawURLEncoding.EncodeToString(append(data, after.Path...))
 }
 
-// resume gives the place that a cursor leads on from.
+// resume returns the place after which a cursor continues.
 func (s searchID) resume(cursor string) (corpus.Place, error) {
 	data, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err == nil && len(data) > len(s) {
@@ -239,7 +239,7 @@ func (s searchID) resume(cursor string) (corpus.Place, error) {
 		With("details", "it is not one of this search; start without it").Because(err)
 }
 
-// Cut leaves the first n matches of an answer that is too long.
+// Cut returns the output with only the first n matches, for an answer that is too long.
 func (out GrepOut) Cut(n int) any {
 	out.Matches = out.Matches[:n]
 	out.NextCursor = out.search.cursor(out.Matches[n-1].place)

@@ -10,35 +10,37 @@ import (
 	"remit/internal/search/text"
 )
 
-// Found is a file with lines that match.
+// Found is a file with matching lines.
 type Found = corpus.Found
 
-// Line is a line that matches.
+// Line is a matching line.
 type Line = corpus.Line
 
-// Summary is what a search came to.
+// Summary is the summary of a search.
 type Summary = corpus.Summary
 
-// PatternError says where a pattern is wrong.
+// PatternError is a syntax error in a pattern, with its position.
 type PatternError = text.SyntaxError
 
-// LineQuery says which lines to look for, and where.
+// LineQuery says which lines to search for, and in which files.
 type LineQuery struct {
-	Pattern    string // an expression as Go's regexp takes it
+	Pattern    string // a regular expression in Go's syntax
 	IgnoreCase bool
-	Glob       string // the files to look at; all if empty
-	Context    int    // lines given before and after each
-	Limit      int    // so many lines are given (files, if Tally); those beyond are only counted. 0: all are given
-	Tally      bool   // no lines: only how many each file has
+	Glob       string // the files to search; all if empty
+	Context    int    // number of lines returned before and after each match
+	Limit      int    // maximum number of lines returned (files, if Tally); the rest is only counted. 0 returns all
+	Tally      bool   // return only the number of matches in each file
 }
 
-// Lines searches the text of the project for people, who have no deadline and no pages.
+// Lines searches the text of the project for people on the command line, without deadline and
+// without paging.
 type Lines struct {
 	Corpus func() (*corpus.Corpus, error)
 }
 
-// Grep calls each for every file with lines that match, by path and line, until each returns false; a file with very many
-// may come in several pieces. A pattern that cannot be compiled is a *PatternError.
+// Grep calls each for every file with matching lines, ordered by path and line, until each returns
+// false. A file with very many matches may come in several parts. A pattern that cannot be compiled
+// is a *PatternError.
 func (l Lines) Grep(ctx context.Context, q LineQuery, each func(Found) bool) (Summary, error) {
 	pattern, err := text.Compile(q.Pattern, text.Options{IgnoreCase: q.IgnoreCase, Unicode: true})
 	if err != nil {
@@ -51,8 +53,8 @@ func (l Lines) Grep(ctx context.Context, q LineQuery, each func(Found) bool) (Su
 	return texts.Search(ctx, corpus.Query{Pattern: pattern, Only: only, Limit: q.Limit, Context: q.Context, Tally: q.Tally}, each)
 }
 
-// Files calls each for the path of every file that the glob matches, in order, until each returns false. An empty glob
-// matches all. It is complete unless something could not be looked at.
+// Files calls each for the path of every file that the glob matches, in order, until each returns
+// false. An empty glob matches all. complete is false if something could not be read.
 func (l Lines) Files(ctx context.Context, pattern string, each func(path string) bool) (complete bool, err error) {
 	only, texts, err := l.open(pattern)
 	if err != nil {
@@ -70,13 +72,13 @@ func (l Lines) Files(ctx context.Context, pattern string, each func(path string)
 	return complete, nil
 }
 
-// open compiles a glob, nil for an empty one, and opens the text.
+// open compiles a glob, which is nil for an empty pattern, and opens the corpus.
 func (l Lines) open(pattern string) (only *glob.Pattern, texts *corpus.Corpus, err error) {
 	if pattern != "" {
 		only, err = glob.Compile(pattern)
 	}
 	if fault, ok := errors.AsType[*glob.SyntaxError](err); ok {
-		return nil, nil, fmt.Errorf("%s is no glob: %s", pattern, fault.Why)
+		return nil, nil, fmt.Errorf("%s is not a valid glob: %s", pattern, fault.Why)
 	}
 	if err == nil {
 		texts, err = l.Corpus()

@@ -14,22 +14,23 @@ import (
 	"remit/internal/toolsets/codebase/sessions"
 )
 
-// How much the pages show.
+// Limits of the pages.
 const (
 	modulesShown  = 50
 	sessionsShown = 20
-	// sessionsSearched is among how many of all callers those of one are looked for.
+	// sessionsSearched is the number of recent sessions of all callers among which those of one
+	// caller are searched.
 	sessionsSearched = 500
 	itemsShown       = 30
 	lineShown        = 300 // bytes of a text
 )
 
-// page is Markdown that is being written.
+// page builds a Markdown page.
 type page struct{ strings.Builder }
 
 func (p *page) line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
 
-// overviewPage tells what is known of the project.
+// overviewPage returns the page about the project.
 func (t *Tools) overviewPage(ctx context.Context) (string, error) {
 	overview, err := t.Knowledge.Overview(ctx)
 	if err != nil {
@@ -38,27 +39,27 @@ func (t *Tools) overviewPage(ctx context.Context) (string, error) {
 	p := &page{}
 	p.line("# Project overview\n")
 	p.line("%s\n", stateLine(overview.State))
-	p.counts("What there is", overview.Sources)
+	p.counts("Contents", overview.Sources)
 	p.counts("Discoveries", overview.Types)
 	if len(overview.Modules) > 0 {
 		p.line("## Modules\n")
 		for _, m := range overview.Modules[:min(len(overview.Modules), modulesShown)] {
-			p.line("- %s: %d files, %d discoveries (%s)", oneLine(m.Name), m.Files, m.Discoveries, moduleAddress+url.PathEscape(m.Name))
+			p.line("- %s: %d files, %d discoveries (%s)", oneLine(m.Name), m.Files, m.Discoveries, moduleURI+url.PathEscape(m.Name))
 		}
 		if more := len(overview.Modules) - modulesShown; more > 0 {
 			p.line("- and %d more", more)
 		}
 		p.line("")
 	}
-	p.hits("Found out lately", overview.Newest)
+	p.hits("Recent discoveries", overview.Newest)
 	return p.String(), nil
 }
 
-// stateLine says how fresh a page is.
+// stateLine describes how fresh a page is.
 func stateLine(s knowledge.State) string {
-	text := fmt.Sprintf("%d files in %d pieces are indexed", s.Files, s.Pieces)
+	text := fmt.Sprintf("%d files in %d chunks are indexed", s.Files, s.Pieces)
 	if s.Indexing {
-		text += fmt.Sprintf("; %d files wait", s.Waiting)
+		text += fmt.Sprintf("; %d files are waiting", s.Waiting)
 	}
 	if s.Note != "" {
 		text += "; " + s.Note
@@ -77,7 +78,7 @@ func (p *page) counts(title string, counts []knowledge.Count) {
 	p.line("")
 }
 
-// hits lists pieces with where they are from.
+// hits lists search results with their locations.
 func (p *page) hits(title string, hits []knowledge.Hit) {
 	if len(hits) == 0 {
 		return
@@ -91,7 +92,7 @@ func (p *page) hits(title string, hits []knowledge.Hit) {
 	p.line("")
 }
 
-// oneLine is the beginning of a text, without what would end a line.
+// oneLine returns the beginning of a text on one line.
 func oneLine(text string) string {
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " ")
 	if len(text) > lineShown {
@@ -100,7 +101,7 @@ func oneLine(text string) string {
 	return text
 }
 
-// modulePage tells what is known of a module.
+// modulePage returns the page about a module.
 func (t *Tools) modulePage(ctx context.Context, uri, name string) (string, error) {
 	view, err := t.Knowledge.Module(ctx, name)
 	if err != nil {
@@ -113,12 +114,12 @@ func (t *Tools) modulePage(ctx context.Context, uri, name string) (string, error
 	p.line("# Module %s\n", oneLine(name))
 	p.line("%s\n", stateLine(view.State))
 	p.hits("Discoveries", view.Discoveries)
-	p.counts("Files, by how much is in them", view.Files)
+	p.counts("Files by number of chunks", view.Files)
 	p.hits("Docs", view.Docs)
 	return p.String(), nil
 }
 
-// currentPage tells what the caller did in this session.
+// currentPage returns the page about the caller's current session.
 func (t *Tools) currentPage(ctx context.Context) (string, error) {
 	session, ok, err := t.Sessions.Current(ctx, engine.CallerOf(ctx))
 	if err != nil {
@@ -134,7 +135,7 @@ func (t *Tools) currentPage(ctx context.Context) (string, error) {
 	return p.String(), nil
 }
 
-// recentPage tells what was done in the last sessions.
+// recentPage returns the page about the latest sessions.
 func (t *Tools) recentPage(ctx context.Context) (string, error) {
 	recent, err := t.recentSessions(ctx)
 	if err != nil {
@@ -152,8 +153,8 @@ func (t *Tools) recentPage(ctx context.Context) (string, error) {
 	return p.String(), nil
 }
 
-// recentSessions are those that the caller may know of: whoever acts for one user alone
-// knows their own.
+// recentSessions returns the sessions that the caller may see: a caller who acts for a single user
+// sees only that user's sessions.
 func (t *Tools) recentSessions(ctx context.Context) ([]sessions.Session, error) {
 	if engine.ActsForAll(ctx) {
 		return t.Sessions.Recent(ctx, sessionsShown)

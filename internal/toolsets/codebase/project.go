@@ -11,19 +11,19 @@ import (
 	"remit/internal/search/imports"
 )
 
-// project is the project as the resolver of imports sees it, during one call.
+// project is the view of the project for the import resolver, during one call.
 type project struct {
-	ctx    context.Context // of the call, which is all that a project lives for
+	ctx    context.Context // of the call; a project does not outlive it
 	tools  *Tools
 	policy *contract.PathPolicy
-	listed bool // the whole tree is known
+	listed bool // whether the whole tree was listed
 }
 
 var _ imports.Files = (*project)(nil)
 
-var errTimeUp = errors.New("the time is up")
+var errTimeUp = errors.New("time limit exceeded")
 
-// Read keeps the promise of imports.Files.
+// Read implements imports.Files.
 func (p *project) Read(name string) ([]byte, error) {
 	if p.ctx.Err() != nil {
 		return nil, errTimeUp
@@ -36,20 +36,20 @@ func (p *project) Read(name string) ([]byte, error) {
 	return data, err
 }
 
-// Has keeps the promise of imports.Files.
+// Has implements imports.Files.
 func (p *project) Has(name string) bool {
 	_, found := slices.BinarySearch(p.In(path.Dir(name)), path.Base(name))
 	return found
 }
 
-// In keeps the promise of imports.Files.
+// In implements imports.Files.
 func (p *project) In(folder string) []string {
 	if p.ctx.Err() != nil {
 		return nil
 	}
 	names, err := p.tools.Files.List(folder, "", p.policy)
 	if err != nil {
-		return nil // what may not be looked into is not there
+		return nil // a folder that may not be read counts as missing
 	}
 	for i, name := range names {
 		slash := ""
@@ -62,7 +62,7 @@ func (p *project) In(folder string) []string {
 	return names
 }
 
-// Named keeps the promise of imports.Files.
+// Named implements imports.Files.
 func (p *project) Named(name string) []string {
 	texts, err := p.tools.Corpus()
 	if err != nil {
@@ -77,7 +77,7 @@ func (p *project) Named(name string) []string {
 	return texts.Named(name)
 }
 
-// dependency gives a file that is imported, with its content if that takes no more than room.
+// dependency returns an imported file, with its content if that fits into room bytes.
 func (p *project) dependency(name string, room int) Dependency {
 	d := Dependency{Path: name, Type: "import", Level: 1}
 	data, err := p.Read(name)
@@ -94,13 +94,13 @@ func (p *project) dependency(name string, room int) Dependency {
 	return d
 }
 
-// omittedBecause says why a file could not be read, in words for the caller.
+// omittedBecause returns why a file could not be read, in a form suitable for the caller.
 func omittedBecause(err error) string {
 	switch contract.AsError(err).Kind {
 	case contract.TooLarge:
 		return "it is too large"
 	case contract.NotFound:
-		return "it is gone"
+		return "it no longer exists"
 	case contract.Denied:
 		return "it may not be read"
 	default:

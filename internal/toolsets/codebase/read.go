@@ -14,7 +14,7 @@ import (
 	"remit/internal/search/outline"
 )
 
-// ReadIn names a file, and what to give of it.
+// ReadIn is the input of read_file.
 type ReadIn struct {
 	Path        engine.Path `json:"path"`
 	IncludeDeps bool        `json:"includeDeps"`
@@ -24,14 +24,14 @@ type ReadIn struct {
 	Outline     bool        `json:"outline"`
 }
 
-// ReadOut is a file with what is known of it.
+// ReadOut is the output of read_file.
 type ReadOut struct {
 	File         File         `json:"file"`
 	Dependencies []Dependency `json:"dependencies"`
 	Metadata     Metadata     `json:"metadata"`
 }
 
-// File is what a file holds, or a part of it.
+// File is the content of a file, or a part of it.
 type File struct {
 	Path      string   `json:"path"`
 	Content   string   `json:"content"`
@@ -44,7 +44,7 @@ type File struct {
 	Unlisted  int      `json:"outlineOmitted,omitempty"`
 }
 
-// Symbol is something with a name in a file.
+// Symbol is a named declaration in a file.
 type Symbol struct {
 	Kind    string `json:"kind"`
 	Name    string `json:"name"`
@@ -52,7 +52,7 @@ type Symbol struct {
 	EndLine int    `json:"endLine"`
 }
 
-// Dependency is a file that another imports.
+// Dependency is a file that another file imports.
 type Dependency struct {
 	Path    string `json:"path"`
 	Type    string `json:"type"`
@@ -61,14 +61,14 @@ type Dependency struct {
 	Omitted string `json:"omitted,omitempty"`
 }
 
-// Metadata is what a file is in its project.
+// Metadata describes the role of a file in its project.
 type Metadata struct {
 	Module       string    `json:"module"`
 	Role         string    `json:"role"`
 	LastModified time.Time `json:"lastModified"`
 }
 
-// Read gives a file, and what it depends on if asked to.
+// Read returns a file and, if asked, its dependencies.
 func (t *Tools) Read(ctx context.Context, in ReadIn) (ReadOut, error) {
 	data, info, err := in.Path.ReadAll()
 	if err != nil {
@@ -97,10 +97,10 @@ func (t *Tools) Read(ctx context.Context, in ReadIn) (ReadOut, error) {
 	return out, nil
 }
 
-// isText tells whether an answer can hold the bytes as they are.
+// isText reports whether an answer can contain the bytes unchanged.
 func isText(data []byte) bool { return utf8.Valid(data) && bytes.IndexByte(data, 0) < 0 }
 
-// take takes over the lines that were asked for.
+// take copies the requested lines into the answer.
 func (f *File) take(data []byte, in *ReadIn) error {
 	if in.Offset == 0 && in.Limit == 0 {
 		f.Content = string(data)
@@ -120,13 +120,13 @@ func (f *File) take(data []byte, in *ReadIn) error {
 	return nil
 }
 
-// lines gives some lines of a text with their ends, counted from 1.
+// lines returns the lines first to last of a text, counted from 1, with their line ends.
 func lines(data []byte, first, last int) []byte {
 	start := afterLines(data, first-1)
 	return data[start : start+afterLines(data[start:], last-first+1)]
 }
 
-// afterLines tells where the first n lines of a text end.
+// afterLines returns the offset after the first n lines of a text.
 func afterLines(data []byte, n int) int {
 	at := 0
 	for range n {
@@ -139,12 +139,12 @@ func afterLines(data []byte, n int) int {
 	return at
 }
 
-// mostSymbols is how many symbols an outline has. Who writes more into one file does not mean them to be read.
-const mostSymbols = 2000
+// maxSymbols limits the symbols in an outline. A file with more is most likely generated.
+const maxSymbols = 2000
 
 func outlineOf(language string, data []byte) (symbols []Symbol, omitted int) {
 	all := outline.Outline(language, data)
-	listed := all[:min(len(all), mostSymbols)]
+	listed := all[:min(len(all), maxSymbols)]
 	symbols = make([]Symbol, len(listed))
 	for i, s := range listed {
 		symbols[i] = Symbol{Kind: s.Kind, Name: s.Name, Line: s.Line, EndLine: s.End}
@@ -152,10 +152,10 @@ func outlineOf(language string, data []byte) (symbols []Symbol, omitted int) {
 	return symbols, len(all) - len(listed)
 }
 
-// dependenciesRoom is how much of the files that a file imports an answer holds.
+// dependenciesRoom is the maximum total size of imported files in an answer.
 const dependenciesRoom = 256 << 10
 
-// dependencies gives the files that a file imports, with their content as far as there is room.
+// dependencies returns the files that a file imports, with their contents as far as there is room.
 func (t *Tools) dependencies(ctx context.Context, path, language string, data []byte) ([]Dependency, error) {
 	project := &project{ctx: ctx, tools: t, policy: Policy(t.Served)}
 	paths, err := imports.Of(project, path, language, data)
@@ -166,7 +166,7 @@ func (t *Tools) dependencies(ctx context.Context, path, language string, data []
 		err = ctx.Err()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("find the imports: %w", err)
+		return nil, fmt.Errorf("find imports: %w", err)
 	}
 	list := make([]Dependency, 0, len(paths))
 	room := dependenciesRoom

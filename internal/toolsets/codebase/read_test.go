@@ -18,7 +18,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestTake: lines beyond the end are an error that says how many there are.
+// TestTake: lines beyond the end are an error that contains the number of lines.
 func TestTake(t *testing.T) {
 	for _, tc := range []struct {
 		text          string
@@ -53,7 +53,7 @@ func countOf(text string) int {
 	return n
 }
 
-// TestCursors: a cursor leads on in the search that gave it, and nowhere else.
+// TestCursors: a cursor continues only the search that issued it.
 func TestCursors(t *testing.T) {
 	in := GrepIn{Pattern: "a", FilePattern: "*.go", Output: "matches"}
 	for _, place := range []corpus.Place{{Path: "a.go", Line: 1}, {Path: "src/\xff", Line: 1 << 40}, {Path: "x"}} {

@@ -15,10 +15,10 @@ import (
 	"remit/internal/toolsets/codebase/knowledge"
 )
 
-// SearchTool is the tool that searches by meaning.
+// SearchTool is the name of the tool that searches by meaning.
 const SearchTool = "context_search"
 
-// SearchIn says what to look for.
+// SearchIn is the input of context_search.
 type SearchIn struct {
 	Query  string `json:"query"`
 	Type   string `json:"type"`
@@ -26,18 +26,19 @@ type SearchIn struct {
 	Limit  int    `json:"limit"`
 }
 
-// shortest is how many characters a query has at least; the contract says it of what may be blank.
-const shortest = 3
+// minQuery is the minimum length of a query in characters, without surrounding blanks, which the
+// contract's own minimum includes.
+const minQuery = 3
 
-// Check keeps the promise of engine.Checker.
+// Check implements engine.Checker.
 func (in SearchIn) Check() error {
-	if utf8.RuneCountInString(strings.TrimSpace(in.Query)) < shortest {
-		return contract.Errorf(contract.Invalid, "Query must be at least %d characters", shortest)
+	if utf8.RuneCountInString(strings.TrimSpace(in.Query)) < minQuery {
+		return contract.Errorf(contract.Invalid, "Query must be at least %d characters", minQuery)
 	}
 	return nil
 }
 
-// SearchOut is what was found.
+// SearchOut is the output of context_search.
 type SearchOut struct {
 	Results    []Result `json:"results"`
 	Query      string   `json:"query"`
@@ -47,7 +48,7 @@ type SearchOut struct {
 	state knowledge.State
 }
 
-// Result is something the project knows.
+// Result is one search result.
 type Result struct {
 	ID      string  `json:"id"`
 	Type    string  `json:"type"`
@@ -63,7 +64,7 @@ type Result struct {
 	EndLine int     `json:"endLine,omitempty"`
 }
 
-// Search finds what the project knows about something.
+// Search finds what the project knows about a query.
 func (t *Tools) Search(ctx context.Context, in SearchIn) (SearchOut, error) {
 	begun := t.Now()
 	found, err := t.ask(ctx, in)
@@ -79,8 +80,9 @@ func (t *Tools) Search(ctx context.Context, in SearchIn) (SearchOut, error) {
 	return out, nil
 }
 
-// ask brings what clients did into the index and searches it. The caller's own session is left out: they know what they did.
-// So are all others if the caller acts for one user alone: they tell of what belongs to others.
+// ask adds what clients did to the index and searches it. It omits the caller's own session,
+// because the caller knows it. It omits all sessions if the caller acts for a single user, because
+// they describe what others did.
 func (t *Tools) ask(ctx context.Context, in SearchIn) (knowledge.Answer, error) {
 	caller := engine.CallerOf(ctx)
 	t.feedSessions(ctx, caller)
@@ -88,7 +90,7 @@ func (t *Tools) ask(ctx context.Context, in SearchIn) (knowledge.Answer, error) 
 	if in.Type != "all" {
 		query.Type = in.Type
 	}
-	if own := t.Sessions.Own(ctx, caller); own != "" { // only now: a session has no name before it is written
+	if own := t.Sessions.Own(ctx, caller); own != "" { // only now: a session has no id before it is written
 		query.Not = sessionPath(own)
 	}
 	return t.Knowledge.Search(ctx, query)
@@ -112,7 +114,7 @@ func orNull(text string) *string {
 	return &text
 }
 
-// searchFailure words what kept a search from an answer.
+// searchFailure converts an error of the index into a contract.Error.
 func searchFailure(ctx context.Context, err error) error {
 	const fallback = "Use grep_codebase for text search"
 	var building *knowledge.BuildingError
@@ -135,7 +137,7 @@ func noEmbeddings(kind contract.Kind) *contract.Error {
 	return contract.Errorf(kind, "No embeddings found. Run initial session to generate context.")
 }
 
-// Remarks tells how fresh the answer is, and which model found it.
+// Remarks reports how fresh the answer is and which model produced it.
 func (out SearchOut) Remarks() jsontree.Value {
 	state := &out.state
 	index := []jsontree.Member{

@@ -10,18 +10,18 @@ import (
 	"unicode"
 )
 
-// fits tells whether a name can stay as it is.
+// fits reports whether a name is valid in a book.
 func fits(name string) bool {
 	odd := func(r rune) bool { return !InName(r) }
 	return name != "" && name[0] != '.' && !strings.Contains(name, "..") && !strings.ContainsFunc(name, odd)
 }
 
-// InName tells whether the name of a file or folder of a book may have a character.
+// InName reports whether names of files and folders in a book may contain a character.
 func InName(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' || r == '.'
 }
 
-// fit makes a name of letters that a book's paths may have, with the same ending.
+// fit converts a name into one that is valid in a book, with the same extension.
 func fit(name string) string {
 	if fits(name) {
 		return name
@@ -30,12 +30,12 @@ func fit(name string) string {
 	if strings.TrimSuffix(spelt, path.Ext(spelt)) != "" {
 		return spelt
 	}
-	sum := sha256.Sum256([]byte(name)) // nothing of it can be kept, but names that differ shall go on to
+	sum := sha256.Sum256([]byte(name)) // nothing of the name can be kept, but different names must stay different
 	return "untitled-" + hex.EncodeToString(sum[:3]) + spelt
 }
 
-// spell writes a text with the letters that are allowed: accents fall off, white space
-// becomes a dash, all else is left out.
+// spell writes a text in the allowed characters: it removes accents, replaces white space by a dash
+// and drops everything else.
 func spell(text string) string {
 	var out []byte
 	for _, r := range text {
@@ -59,7 +59,7 @@ func spell(text string) string {
 	return string(bytes.TrimRight(out, "-."))
 }
 
-// folded is a letter of Latin without its accent; "" for any other.
+// folded returns a Latin letter without its accent, or "" for any other character.
 func folded(r rune) string {
 	const letters = "àaáaâaãaåaāaăaąaçcćcčcďdđdèeéeêeëeēeęeěeğgìiíiîiïiīiıiłlñnńnňnòoóoôoõoøoōořrśsšsşsťtțtùuúuûuūuůuýyÿyźzżzžz"
 	switch lower := unicode.ToLower(r); lower {
@@ -79,7 +79,7 @@ func folded(r rune) string {
 	}
 }
 
-// cased gives letters a capital where the one they stand for was.
+// cased capitalises letters if r is upper case.
 func cased(r rune, letters string) string {
 	if unicode.IsUpper(r) {
 		return strings.ToUpper(letters[:1]) + letters[1:]
@@ -87,8 +87,7 @@ func cased(r rune, letters string) string {
 	return letters
 }
 
-// BookID makes an id of a book of what its folder is called. Not all names have the
-// letters for one.
+// BookID derives a book id from the name of a folder. The result may be too short to be valid.
 func BookID(name string) string {
 	id := strings.Map(func(r rune) rune {
 		if r == '_' || r == '.' {
@@ -97,17 +96,16 @@ func BookID(name string) string {
 		return r
 	}, strings.ToLower(spell(name)))
 	id = strings.Join(strings.FieldsFunc(id, func(r rune) bool { return r == '-' }), "-")
-	return strings.TrimRight(id[:min(len(id), mostID)], "-")
+	return strings.TrimRight(id[:min(len(id), maxID)], "-")
 }
 
-// mostID is how long the id of a book may be.
-const mostID = 50
+// maxID is the maximum length of a book id.
+const maxID = 50
 
-// taken are the names that are used in one place. Names that differ in case alone are
-// the same: on some machines they would be one file.
+// taken is the set of names used in one folder. It ignores case, because some file systems do.
 type taken map[string]bool
 
-// claim takes a name, or the same with a number if somebody has it.
+// claim reserves a name and returns it, with a number appended if it is taken.
 func (t taken) claim(name string) string {
 	ending := path.Ext(name)
 	stem := strings.TrimSuffix(name, ending)

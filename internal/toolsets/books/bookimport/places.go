@@ -8,7 +8,7 @@ import (
 	"remit/internal/search/markdown"
 )
 
-// place gives every file and folder of the source its place in the book.
+// place assigns a path in the book to every file and folder of the source.
 func (p *Plan) place(top *folder, keepPlaces bool) {
 	if top.isBook() {
 		p.settle(top, "", nil)
@@ -22,8 +22,8 @@ func (p *Plan) place(top *folder, keepPlaces bool) {
 	slices.SortFunc(p.Files, func(a, b File) int { return strings.Compare(a.To, b.To) })
 }
 
-// settle places what is in a folder, whose own place is to. If media is not nil, media
-// move to the assets, where they have these names.
+// settle assigns paths to the contents of a folder, whose own path is to. If media is not nil, it
+// moves media files to the assets folders, whose used names are in media.
 func (p *Plan) settle(f *folder, to string, media map[string]taken) {
 	p.places[f.path] = to
 	names := p.names(f)
@@ -43,7 +43,7 @@ func (p *Plan) settle(f *folder, to string, media map[string]taken) {
 	}
 }
 
-// names gives whatever is in a folder a name that fits. A name that fits already stays.
+// names assigns a valid name to each entry of a folder. A name that is valid stays.
 func (p *Plan) names(f *folder) map[string]string {
 	var all []string
 	for _, file := range f.files {
@@ -73,7 +73,7 @@ func (p *Plan) names(f *folder) map[string]string {
 	return names
 }
 
-// mediaKind is the folder of assets that a file belongs in; "" if it is none.
+// mediaKind returns the assets folder for a file, or "" if it is not a media file.
 func mediaKind(name string) string {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg", ".avif", ".bmp", ".ico", ".tif", ".tiff", ".heic":
@@ -89,7 +89,7 @@ func mediaKind(name string) string {
 	}
 }
 
-// relink gives a text whose links lead to where the files are that they led to.
+// relink changes the links of a text to the new paths of their targets.
 func (p *Plan) relink(f File, text string) (changed string, links int) {
 	d := markdown.Parse(text)
 	return d.Replace(func(l markdown.Link) (string, bool) {
@@ -109,8 +109,8 @@ func (p *Plan) relink(f File, text string) (changed string, links int) {
 	})
 }
 
-// whereTo is the place of a file or folder of the source. Some write their links without
-// the ending of Markdown, and find it all the same.
+// whereTo returns the path in the book of a file or folder of the source. It also finds Markdown
+// files without their extension, since some authors omit it in links.
 func (p *Plan) whereTo(source string) (place string, ok bool) {
 	if place, ok = p.places[source]; ok {
 		return place, true

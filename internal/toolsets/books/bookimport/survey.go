@@ -12,9 +12,9 @@ import (
 	"remit/internal/contract"
 )
 
-// folder is a folder of the source, with what is in it.
+// folder is a folder of the source with its contents.
 type folder struct {
-	path    string // "" for the top
+	path    string // "" for the root
 	folders []*folder
 	files   []found
 }
@@ -25,7 +25,7 @@ type found struct {
 	size int64
 }
 
-// survey walks through the source and notes what stays out.
+// survey walks the source and records what is left out.
 func (p *Plan) survey(ctx context.Context) (*folder, error) {
 	count := 0
 	var walk func(f *folder) error
@@ -33,11 +33,11 @@ func (p *Plan) survey(ctx context.Context) (*folder, error) {
 		name := cmp.Or(f.path, ".")
 		entries, err := fs.ReadDir(p.from, name)
 		if err != nil && f.path != "" {
-			p.Bad = append(p.Bad, Remark{f.path, whyUnread(err)})
+			p.Bad = append(p.Bad, Remark{f.path, readFailure(err)})
 			return nil
 		}
 		if err != nil {
-			return unreadable(name, err)
+			return readError(name, err)
 		}
 		for _, e := range entries {
 			if err := ctx.Err(); err != nil {
@@ -48,7 +48,7 @@ func (p *Plan) survey(ctx context.Context) (*folder, error) {
 				p.Left = append(p.Left, Remark{at, why})
 				continue
 			}
-			if !utf8.ValidString(e.Name()) { // io/fs has no way to it
+			if !utf8.ValidString(e.Name()) { // io/fs cannot open such names
 				p.Bad = append(p.Bad, Remark{strings.ToValidUTF8(at, "\uFFFD"), "its name is not UTF-8"})
 				continue
 			}
@@ -60,12 +60,12 @@ func (p *Plan) survey(ctx context.Context) (*folder, error) {
 				}
 				continue
 			}
-			if count++; count > mostFiles {
-				return contract.Errorf(contract.TooLarge, "There are more than %d files in it, which is the most for a book", mostFiles)
+			if count++; count > maxFiles {
+				return contract.Errorf(contract.TooLarge, "It contains more than %d files, the limit for a book", maxFiles)
 			}
 			info, err := e.Info()
 			if err != nil {
-				return unreadable(at, err)
+				return readError(at, err)
 			}
 			f.files = append(f.files, found{at, info.Size()})
 		}
@@ -75,7 +75,7 @@ func (p *Plan) survey(ctx context.Context) (*folder, error) {
 	return top, walk(top)
 }
 
-// unwanted says why something stays out.
+// unwanted returns why a file or folder is left out, or "".
 func unwanted(at string, e fs.DirEntry) string {
 	name := e.Name()
 	switch {
@@ -94,14 +94,15 @@ func unwanted(at string, e fs.DirEntry) string {
 	}
 }
 
-// isSummary tells the one file of a book whose name begins with a dot.
+// isSummary reports whether a path is that of a summary, the only file of a book whose name begins
+// with a dot.
 func isSummary(at string) bool {
 	dir, name := path.Split(at)
 	parts := strings.Split(strings.TrimSuffix(dir, "/"), "/")
 	return name == ".summary.md" && len(parts) == 2 && parts[0] == "chapters"
 }
 
-// isBook tells whether the source has its files where a book has them.
+// isBook reports whether the source already has the layout of a book.
 func (f *folder) isBook() bool {
 	inBook := func(name string) bool { return slices.Contains([]string{"lessons", "chapters", "assets"}, name) }
 	others := 0

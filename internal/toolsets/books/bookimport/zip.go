@@ -14,19 +14,19 @@ import (
 	"remit/internal/contract"
 )
 
-// What no honest archive of a book has.
+// Limits against zip bombs. No real archive of a book comes near them.
 const (
-	mostUnpacked = 4 << 30
-	mostRatio    = 200 // bytes that one byte becomes, over all
+	maxUnpacked = 4 << 30
+	maxRatio    = 200 // maximum ratio of unpacked to packed bytes over the whole archive
 )
 
-// unpacked gives an archive as the folder that was packed; any other source as it is.
+// unpacked returns the folder that an archive contains, or any other source unchanged.
 func unpacked(ctx context.Context, from fs.FS) (fs.FS, error) {
 	archive, ok := from.(*zip.Reader)
 	if !ok {
 		return from, nil
 	}
-	if err := judgeEntries(archive); err != nil {
+	if err := checkEntries(archive); err != nil {
 		return nil, err
 	}
 	if err := readThrough(ctx, archive); err != nil {
@@ -35,10 +35,10 @@ func unpacked(ctx context.Context, from fs.FS) (fs.FS, error) {
 	return inner(archive)
 }
 
-// judgeEntries refuses an archive by its table of contents.
-func judgeEntries(archive *zip.Reader) error {
-	if len(archive.File) > mostFiles {
-		return refuse("it has %d entries; %d is the most", len(archive.File), mostFiles)
+// checkEntries refuses an archive by its table of contents.
+func checkEntries(archive *zip.Reader) error {
+	if len(archive.File) > maxFiles {
+		return refuse("it has %d entries; the limit is %d", len(archive.File), maxFiles)
 	}
 	var unpacked, packed uint64
 	names := map[string]bool{}
@@ -54,23 +54,23 @@ func judgeEntries(archive *zip.Reader) error {
 		case f.Flags&1 != 0:
 			return refuse("its entry %q is encrypted", f.Name)
 		case f.Method != zip.Store && f.Method != zip.Deflate:
-			return refuse("its entry %q is packed in a way that is not known here", f.Name)
+			return refuse("its entry %q uses an unsupported compression method", f.Name)
 		}
 		names[name] = true
-		unpacked += min(f.UncompressedSize64, mostUnpacked+1)
-		packed += min(f.CompressedSize64, mostUnpacked+1)
+		unpacked += min(f.UncompressedSize64, maxUnpacked+1)
+		packed += min(f.CompressedSize64, maxUnpacked+1)
 	}
 	switch {
-	case unpacked > mostUnpacked:
-		return refuse("it would unpack to more than %d bytes (4 GiB)", uint64(mostUnpacked))
-	case unpacked > mostRatio*max(packed, 1):
-		return refuse("it would unpack to more than %d times its size", mostRatio)
+	case unpacked > maxUnpacked:
+		return refuse("it would unpack to more than %d bytes (4 GiB)", uint64(maxUnpacked))
+	case unpacked > maxRatio*max(packed, 1):
+		return refuse("it would unpack to more than %d times its size", maxRatio)
 	}
 	return nil
 }
 
-// readThrough unpacks every entry once, so that what is broken or lies about its size
-// is known before anything is written.
+// readThrough unpacks every entry once, to find damaged entries and wrong sizes before anything is
+// written.
 func readThrough(ctx context.Context, archive *zip.Reader) error {
 	for _, f := range archive.File {
 		if err := ctx.Err(); err != nil {
@@ -86,7 +86,7 @@ func readThrough(ctx context.Context, archive *zip.Reader) error {
 		n, err := io.Copy(io.Discard, io.LimitReader(reader, int64(f.UncompressedSize64)+1))
 		err = errors.Join(err, reader.Close())
 		if err != nil || uint64(n) != f.UncompressedSize64 {
-			return refuse("its entry %q is broken, or not of the size that it says", f.Name).Because(err)
+			return refuse("its entry %q is damaged or does not have its declared size", f.Name).Because(err)
 		}
 	}
 	return nil
@@ -96,7 +96,8 @@ func refuse(format string, args ...any) *contract.Error {
 	return contract.Errorf(contract.Invalid, "The archive is refused: %s", fmt.Sprintf(format, args...))
 }
 
-// inner steps into the one folder that archives of a whole folder have at their top.
+// inner returns the single top-level folder of an archive, or the archive itself if there is no
+// such folder.
 func inner(archive fs.FS) (fs.FS, error) {
 	entries, err := fs.ReadDir(archive, ".")
 	if err != nil {

@@ -58,7 +58,7 @@ func deleteConditions(t *testing.T, s books.Store) {
 	conflicts(t, "what never was", err, "")
 }
 
-func noPlace(t *testing.T, s books.Store) {
+func pathConflicts(t *testing.T, s books.Store) {
 	put(t, s, "books/b/lessons/01.md", "x")
 	for _, key := range []string{"books/b/lessons", "books/b/lessons/01.md/x", "books/b/lessons/01.md/x/y/z"} {
 		for _, c := range []books.Cond{{}, {Absent: true}} {
@@ -80,8 +80,8 @@ func noPlace(t *testing.T, s books.Store) {
 	holds(t, s, "books/b/lessons/01.md", "x")
 }
 
-// folderGoes: what was a folder can be an object when nothing is left in it, and the
-// reverse; also after writes that came to nothing.
+// folderGoes checks that a folder without contents can become an object and the reverse, also after
+// failed writes.
 func folderGoes(t *testing.T, s books.Store) {
 	for range 2 {
 		put(t, s, "books/b/a/b/c/d", "x")
@@ -105,11 +105,11 @@ func oneWins(t *testing.T, s books.Store) {
 
 func oneCreates(t *testing.T, s books.Store) { raceFor(t, s, books.Cond{Absent: true}) }
 
-// raceFor has 16 write at once, each something else, under the same condition.
+// raceFor lets 16 goroutines write different contents at once under the same condition.
 func raceFor(t *testing.T, s books.Store, c books.Cond) {
 	var winner atomic.Int32
 	var won atomic.Int32
-	atOnce(16, func(i int) {
+	inParallel(16, func(i int) {
 		_, _, err := putIf(t, s, lesson, "by "+strconv.Itoa(i), c)
 		switch {
 		case err == nil:
@@ -125,7 +125,7 @@ func raceFor(t *testing.T, s books.Store, c books.Cond) {
 	holds(t, s, lesson, "by "+strconv.Itoa(int(winner.Load())))
 }
 
-// increments has 16 count at once.
+// increments lets 16 goroutines increment a number concurrently.
 func increments(t *testing.T, s books.Store) {
 	const callers = 16
 	each := 5
@@ -133,7 +133,7 @@ func increments(t *testing.T, s books.Store) {
 		each = 25
 	}
 	put(t, s, lesson, "0")
-	atOnce(callers, func(int) {
+	inParallel(callers, func(int) {
 		for range each {
 			if err := Increment(t.Context(), s, lesson); err != nil {
 				t.Error(err)
@@ -144,8 +144,8 @@ func increments(t *testing.T, s books.Store) {
 	holds(t, s, lesson, strconv.Itoa(callers*each))
 }
 
-// Increment adds one to the number at a key. It compares the hash, and begins again if
-// another was faster, after a while of about as long as it took.
+// Increment adds one to the number at a key. It writes on the condition of the old hash, and
+// retries after a conflict with a random backoff.
 func Increment(ctx context.Context, s books.Store, key string) error {
 	for try := time.Duration(1); ; try++ {
 		begun := time.Now()
@@ -166,14 +166,14 @@ func Increment(ctx context.Context, s books.Store, key string) error {
 		if !errors.Is(err, books.ErrConflict) {
 			return err
 		}
-		time.Sleep(rand.N(time.Since(begun)*min(try, 16) + 1)) //nolint:gosec // it guards nothing
+		time.Sleep(rand.N(time.Since(begun)*min(try, 16) + 1)) //nolint:gosec // not security-relevant
 	}
 }
 
-// folderContended has some put and delete the only objects of a folder: one's folder is
-// never another's trouble.
+// folderContended lets several goroutines put and delete the only objects of a folder, which must
+// not disturb each other.
 func folderContended(t *testing.T, s books.Store) {
-	atOnce(8, func(i int) {
+	inParallel(8, func(i int) {
 		key := "books/b/deep/folder/" + strconv.Itoa(i)
 		for n := range 25 {
 			content := strconv.Itoa(n)

@@ -15,12 +15,12 @@ import (
 	"time"
 )
 
-// Course makes the folder of a course as an author has it: lessons of Markdown in parts
-// and chapters, with front matter, code, tables, pictures and links among each other,
-// and names that have spaces and accents. It is not yet laid out as a book. The same
-// seed gives the same course; no link in it is broken.
+// Course generates the folder of a course as authors write it: Markdown lessons in parts and
+// chapters, with front matter, code, tables, pictures and links to each other, and names with
+// spaces and accents. It does not have the layout of a book. The same seed yields the same course;
+// no link in it is broken.
 func Course(seed uint64, lessons int) fstest.MapFS {
-	c := &course{MapFS: fstest.MapFS{}, Rand: rand.New(rand.NewPCG(seed, 3))} //nolint:gosec // chance that can be repeated
+	c := &course{MapFS: fstest.MapFS{}, Rand: rand.New(rand.NewPCG(seed, 3))} //nolint:gosec // reproducible randomness
 	for n := range lessons {
 		c.names = append(c.names, lessonName(n))
 	}
@@ -49,7 +49,7 @@ const (
 	paragraphsAtLeast = 8
 )
 
-// course is one that is being made.
+// course is a course under construction.
 type course struct {
 	fstest.MapFS
 	*rand.Rand
@@ -77,7 +77,7 @@ func chapterFolder(n int) string {
 	return fmt.Sprintf("part-%d/chapter-%02d", chapter/chaptersInPart+1, chapter+1)
 }
 
-// lessonName is spelt as authors do: not always the same way.
+// lessonName returns the file name of a lesson, spelt inconsistently as authors do.
 func lessonName(n int) string {
 	in := n%lessonsInChapter + 1
 	switch n % 4 {
@@ -92,10 +92,10 @@ func lessonName(n int) string {
 	}
 }
 
-// picture is the name of the picture that the lessons of a chapter show.
+// picture returns the path of the picture that the lessons of a chapter show.
 func picture(n int) string { return chapterFolder(n) + "/images/diagram.png" }
 
-// link is how a lesson writes a link to another.
+// link returns the link to another lesson as a lesson writes it.
 func (c *course) link(from, to string) string {
 	up := strings.Repeat("../", strings.Count(from, "/"))
 	if path.Dir(from) == path.Dir(to) {
@@ -157,7 +157,7 @@ func (c *course) sentence() string {
 	return strings.ToUpper(text[:1]) + text[1:] + "."
 }
 
-// draw makes a picture that no other is like.
+// draw returns a unique picture.
 func (c *course) draw() string {
 	img := image.NewRGBA(image.Rect(0, 0, 32, 32))
 	for i := range 32 * 32 {
@@ -165,7 +165,7 @@ func (c *course) draw() string {
 	}
 	var b bytes.Buffer
 	if err := png.Encode(&b, img); err != nil {
-		panic(err) // never, into memory
+		panic(err) // cannot happen when writing to memory
 	}
 	return b.String()
 }

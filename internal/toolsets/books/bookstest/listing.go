@@ -59,7 +59,7 @@ func listStops(t *testing.T, s books.Store) {
 		put(t, s, fmt.Sprintf("books/b/%d/x", i), "x")
 	}
 	list := s.List(t.Context(), "books/b/")
-	for range 2 { // it can be walked again
+	for range 2 { // it can be iterated again
 		seen := 0
 		for _, err := range list {
 			if err != nil {
@@ -75,7 +75,7 @@ func listStops(t *testing.T, s books.Store) {
 	defer cancel()
 	for o, err := range s.List(ctx, "books/b/") {
 		if err != nil {
-			break // it may notice at any time, or be done
+			break // it may notice the cancellation at any time, or be done
 		}
 		if o.Key == "books/b/3/x" {
 			cancel()
@@ -83,8 +83,8 @@ func listStops(t *testing.T, s books.Store) {
 	}
 }
 
-// listWhileWriting: what is there all the while is seen once, in order, and nothing else
-// than whole objects is seen at all.
+// listWhileWriting checks that a listing during writes returns permanent objects exactly once and
+// in order, and only whole objects.
 func listWhileWriting(t *testing.T, s books.Store) {
 	var stay []string
 	for i := range 30 {

@@ -14,12 +14,12 @@ import (
 	"remit/internal/toolsets/books"
 )
 
-// whateverComes does whatever may be done with a few keys that stand in each other's
-// way, and compares the store with what a map makes of it.
-func whateverComes(t *testing.T, s books.Store) {
+// randomOperations runs random operations on a few keys that conflict with each other, and compares
+// the store with a map.
+func randomOperations(t *testing.T, s books.Store) {
 	run := 0
 	rapid.Check(t, func(rt *rapid.T) {
-		run++ // each run has a book of its own
+		run++ // each run has its own book
 		m := &model{T: rt, t: t, store: s, prefix: fmt.Sprintf("books/%d/", run), kept: map[string]string{}}
 		for range rapid.IntRange(1, 15).Draw(rt, "steps") {
 			m.step()
@@ -28,7 +28,7 @@ func whateverComes(t *testing.T, s books.Store) {
 	})
 }
 
-// model is what a book should hold.
+// model is the expected content of a book.
 type model struct {
 	*rapid.T
 	t      *testing.T
@@ -45,7 +45,7 @@ func (m *model) drawContent() string {
 	return rapid.SampledFrom([]string{"", "x", "y", "some more"}).Draw(m.T, "content")
 }
 
-// drawCond draws a condition for what may be at a key, which may hold.
+// drawCond draws a condition that may or may not hold for a key.
 func (m *model) drawCond(key string) books.Cond {
 	switch rapid.SampledFrom([]string{"none", "absent", "right", "any"}).Draw(m.T, "condition") {
 	case "absent":
@@ -59,7 +59,7 @@ func (m *model) drawCond(key string) books.Cond {
 	}
 }
 
-// step does one thing to the store and to the model.
+// step applies one random operation to the store and to the model.
 func (m *model) step() {
 	key := m.drawKey("key")
 	switch rapid.SampledFrom([]string{"put", "put", "put", "delete", "delete", "copy", "get", "list"}).Draw(m.T, "act") {
@@ -76,7 +76,7 @@ func (m *model) step() {
 	}
 }
 
-// refusal is what a write under a condition should come to; nil if it should happen.
+// refusal returns the expected error of a write under a condition, or nil.
 func (m *model) refusal(key string, c books.Cond) error {
 	content, there := m.kept[key]
 	switch {
@@ -89,7 +89,8 @@ func (m *model) refusal(key string, c books.Cond) error {
 	}
 }
 
-// taken is what should come of a new object that stands where others are; nil if none are.
+// taken returns ErrNoPlace if a new key is a parent path of an existing key or below one, and nil
+// otherwise.
 func (m *model) taken(key string) error {
 	if _, there := m.kept[key]; there {
 		return nil
@@ -136,7 +137,7 @@ func (m *model) copy(from, to, hash string) {
 	want := m.taken(to)
 	if !there {
 		want = &books.ConflictError{}
-	} else if HashOf(content) != hash && want == nil { // of two reasons either will do
+	} else if HashOf(content) != hash && want == nil { // if both fail, either error is accepted
 		want = &books.ConflictError{Actual: HashOf(content)}
 	}
 	err := m.store.Copy(m.t.Context(), from, to, hash)
@@ -149,7 +150,7 @@ func (m *model) copy(from, to, hash string) {
 	}
 }
 
-// same compares errors: of what kind they are, and the hash that a conflict tells.
+// same compares the kinds of two errors, and the hash of a conflict.
 func (m *model) same(act string, err, want error) {
 	var got, wanted *books.ConflictError
 	ok := errors.Is(err, want)

@@ -77,8 +77,8 @@ func longKeys(t *testing.T, s books.Store) {
 	}
 }
 
-// sizeLies also has readers that tell of their end in several ways.
-func sizeLies(t *testing.T, s books.Store) {
+// wrongSize also uses readers that report their end in several ways.
+func wrongSize(t *testing.T, s books.Store) {
 	put(t, s, lesson, "old")
 	large := noise(300 << 10)
 	for _, c := range []struct {
@@ -95,7 +95,7 @@ func sizeLies(t *testing.T, s books.Store) {
 	} {
 		for _, key := range []string{lesson, "books/new/x"} {
 			for _, reading := range []func(io.Reader) io.Reader{
-				func(r io.Reader) io.Reader { return r }, // it can be read again
+				func(r io.Reader) io.Reader { return r }, // a reader that can seek
 				iotest.DataErrReader, iotest.HalfReader,
 			} {
 				_, _, err := s.Put(t.Context(), key, reading(strings.NewReader(c.content)), c.size, books.Cond{})
@@ -113,7 +113,7 @@ func sizeLies(t *testing.T, s books.Store) {
 	equal(t, keys(t, s, ""), []string{lesson})
 }
 
-// zeros gives zeros without end.
+// zeros is an endless reader of zeros.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {
@@ -121,7 +121,7 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// counted counts what was read.
+// counted counts the bytes that were read.
 type counted struct {
 	io.Reader
 	given int
@@ -170,7 +170,7 @@ func cancelled(t *testing.T, s books.Store) {
 	equal(t, keys(t, s, ""), []string{lesson})
 }
 
-// cancelling takes the call back while it gives its content.
+// cancelling cancels its context during Read.
 type cancelling struct {
 	io.Reader
 	cancel func()
@@ -181,7 +181,7 @@ func (c cancelling) Read(p []byte) (int, error) {
 	return c.Reader.Read(p)
 }
 
-func cancelledOnTheWay(t *testing.T, s books.Store) {
+func cancelledWhileReading(t *testing.T, s books.Store) {
 	put(t, s, lesson, "old")
 	for _, key := range []string{lesson, "books/new/x"} {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -229,8 +229,8 @@ func seek(t *testing.T, s books.Store) {
 	}
 }
 
-// readWhileReplaced: a reader that has begun gets the rest of what it began, or an error
-// where the rest is no more.
+// readWhileReplaced checks that a reader gets the rest of the content it began with, or an error if
+// the content is gone.
 func readWhileReplaced(t *testing.T, s books.Store) {
 	before, after := strings.Repeat("old ", 128<<10), strings.Repeat("new ", 128<<10)
 	put(t, s, lesson, before)
@@ -322,7 +322,7 @@ func copies(t *testing.T, s books.Store) {
 	}
 }
 
-func copiesNot(t *testing.T, s books.Store) {
+func copyConflicts(t *testing.T, s books.Store) {
 	put(t, s, lesson, "new")
 	put(t, s, "books/b/there", "stays")
 	for _, to := range []string{"books/b/copy", "books/b/there"} {

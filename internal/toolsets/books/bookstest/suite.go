@@ -1,5 +1,5 @@
-// Package bookstest holds the one suite that every books.Store passes, and a course to
-// fill a library with.
+// Package bookstest contains the test suite that every books.Store must pass, and a generator of
+// sample courses.
 package bookstest
 
 import (
@@ -18,50 +18,50 @@ import (
 	"remit/internal/toolsets/books"
 )
 
-// Run checks the promises on books.Store. open returns an empty store that lives until
-// the end of the test it is given.
+// Run tests the promises of books.Store. open returns an empty store that lives until the end of
+// the test it is given.
 func Run(t *testing.T, open func(t *testing.T) books.Store) {
 	for name, check := range map[string]func(*testing.T, books.Store){
-		"put and get":                       putAndGet,
-		"replace":                           replace,
-		"an empty store":                    emptyStore,
-		"nothing, and much":                 sizes,
-		"long keys":                         longKeys,
-		"a size that lies":                  sizeLies,
-		"a reader that fails":               readerFails,
-		"a cancelled call changes nothing":  cancelled,
-		"cancelled on the way":              cancelledOnTheWay,
-		"read from any place":               seek,
-		"read while others write":           readWhileReplaced,
-		"versions differ with the content":  versions,
-		"delete":                            deleteOnce,
-		"copy":                              copies,
-		"copy what is not so":               copiesNot,
-		"conditions of put":                 putConditions,
-		"conditions of delete":              deleteConditions,
-		"a file where a folder should be":   noPlace,
-		"a folder is gone with its objects": folderGoes,
-		"list in the order of bytes":        listOrder,
-		"list by prefix":                    listPrefix,
-		"list and stop":                     listStops,
-		"list while others write":           listWhileWriting,
-		"of 16 with the same hash one wins": oneWins,
-		"of 16 who create one wins":         oneCreates,
-		"no increment is lost":              increments,
-		"put and delete in one folder":      folderContended,
-		"whatever comes":                    whateverComes,
+		"put and get":                              putAndGet,
+		"replace":                                  replace,
+		"an empty store":                           emptyStore,
+		"sizes from empty to large":                sizes,
+		"long keys":                                longKeys,
+		"a wrong size":                             wrongSize,
+		"a reader that fails":                      readerFails,
+		"a cancelled call changes nothing":         cancelled,
+		"cancelled while reading":                  cancelledWhileReading,
+		"read from any place":                      seek,
+		"read while others write":                  readWhileReplaced,
+		"versions differ with the content":         versions,
+		"delete":                                   deleteOnce,
+		"copy":                                     copies,
+		"copy with a wrong hash":                   copyConflicts,
+		"conditions of put":                        putConditions,
+		"conditions of delete":                     deleteConditions,
+		"a file where a folder should be":          pathConflicts,
+		"a folder disappears with its last object": folderGoes,
+		"list in byte order":                       listOrder,
+		"list by prefix":                           listPrefix,
+		"list and stop":                            listStops,
+		"list while others write":                  listWhileWriting,
+		"of 16 with the same hash one wins":        oneWins,
+		"of 16 that create one wins":               oneCreates,
+		"no increment is lost":                     increments,
+		"put and delete in one folder":             folderContended,
+		"random operations":                        randomOperations,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)) })
 	}
 }
 
-// HashOf is the SHA-256 of a content as stores tell it.
+// HashOf returns the SHA-256 of a content in the form that stores return.
 func HashOf(content string) string {
 	sum := sha256.Sum256([]byte(content))
 	return hex.EncodeToString(sum[:])
 }
 
-// putIf stores a content if the condition holds.
+// putIf stores content if the condition holds.
 func putIf(t *testing.T, s books.Store, key, content string, c books.Cond) (books.Object, bool, error) {
 	t.Helper()
 	return s.Put(t.Context(), key, strings.NewReader(content), int64(len(content)), c)
@@ -76,7 +76,7 @@ func put(t *testing.T, s books.Store, key, content string) books.Object {
 	return stored
 }
 
-// open opens an object until the end of the test.
+// open opens an object and closes it at the end of the test.
 func open(t *testing.T, s books.Store, key string) *books.Body {
 	t.Helper()
 	body, err := s.Open(t.Context(), key)
@@ -87,7 +87,7 @@ func open(t *testing.T, s books.Store, key string) *books.Body {
 	return body
 }
 
-// get reads an object, of which the description must fit.
+// get reads an object and checks its description.
 func get(t *testing.T, s books.Store, key string) string {
 	t.Helper()
 	body := open(t, s, key)
@@ -99,7 +99,7 @@ func get(t *testing.T, s books.Store, key string) string {
 	return string(content)
 }
 
-// holds checks what is stored at a key.
+// holds checks the content stored at a key.
 func holds(t *testing.T, s books.Store, key, want string) {
 	t.Helper()
 	if got := get(t, s, key); got != want {
@@ -131,7 +131,7 @@ func missing(t *testing.T, act string, err error) {
 	}
 }
 
-// describes checks a description; it need not know the hash.
+// describes checks the description of an object; its hash may be missing.
 func describes(t *testing.T, o books.Object, key, content string) {
 	t.Helper()
 	if o.Key != key || o.Size != int64(len(content)) || o.Hash != "" && o.Hash != HashOf(content) || o.Version == "" ||
@@ -140,7 +140,7 @@ func describes(t *testing.T, o books.Object, key, content string) {
 	}
 }
 
-// conflicts checks that a condition did not hold, and that the error tells what is there.
+// conflicts checks that an error is a conflict with the hash of the existing object.
 func conflicts(t *testing.T, act string, err error, actual string) {
 	t.Helper()
 	var conflict *books.ConflictError
@@ -149,11 +149,11 @@ func conflicts(t *testing.T, act string, err error, actual string) {
 		return
 	}
 	if conflict.Actual != actual {
-		t.Errorf("%s: the hash is told to be %q, want %q", act, conflict.Actual, actual)
+		t.Errorf("%s: the reported hash is %q, want %q", act, conflict.Actual, actual)
 	}
 }
 
-// keys lists a store.
+// keys lists the keys of a store.
 func keys(t *testing.T, s books.Store, prefix string) []string {
 	t.Helper()
 	var found []string
@@ -174,15 +174,15 @@ func equal(t *testing.T, got, want any) {
 }
 
 func short(content string) string {
-	const most = 80
-	if len(content) > most {
-		return content[:most] + "..."
+	const limit = 80
+	if len(content) > limit {
+		return content[:limit] + "..."
 	}
 	return content
 }
 
-// atOnce runs f in several goroutines and waits for all.
-func atOnce(n int, f func(i int)) {
+// inParallel runs f in several goroutines and waits for all.
+func inParallel(n int, f func(i int)) {
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Go(func() { f(i) })
@@ -190,7 +190,7 @@ func atOnce(n int, f func(i int)) {
 	wg.Wait()
 }
 
-// noise is a content that nothing compresses, and always the same.
+// noise returns incompressible content, the same on every call.
 func noise(size int) string {
 	var b bytes.Buffer
 	block := sha256.Sum256([]byte("noise"))

@@ -1,4 +1,4 @@
-// Package codebasetest holds the one suite that every codebase.Accesses passes.
+// Package codebasetest contains the test suite that every codebase.Accesses must pass.
 package codebasetest
 
 import (
@@ -15,17 +15,17 @@ import (
 	"remit/internal/toolsets/codebase"
 )
 
-// Suite checks the promises on codebase.Accesses. open returns the accesses of two workspaces in one store, which is empty
-// and lives until the end of the test it is given.
+// Suite tests the promises of codebase.Accesses. open returns the accesses of two workspaces in one
+// empty store that lives until the end of the test it is given.
 func Suite(t *testing.T, open func(t *testing.T) (here, elsewhere codebase.Accesses)) {
 	for name, check := range map[string]func(*testing.T, codebase.Accesses, codebase.Accesses){
 		"nothing was read":                nothing,
 		"reads add up":                    addUp,
-		"a clock that is put back":        putBack,
-		"every path stays as it is":       pathsStay,
+		"a clock that is set back":        putBack,
+		"paths are stored unchanged":      pathsStay,
 		"a path twice in a batch":         twiceInABatch,
 		"many paths at once":              many,
-		"add at once loses nothing":       addAtOnce,
+		"concurrent adds lose nothing":    addAtOnce,
 		"a cancelled call counts nothing": cancelled,
 		"two workspaces":                  workspaces,
 	} {
@@ -36,7 +36,7 @@ func Suite(t *testing.T, open func(t *testing.T) (here, elsewhere codebase.Acces
 	}
 }
 
-// noon is the time at which the suite plays.
+// noon is the time of the suite's events.
 var noon = time.Date(2026, 8, 1, 12, 0, 0, 123456000, time.UTC)
 
 func read(path string, count int64, ago time.Duration) codebase.Access {
@@ -108,8 +108,8 @@ func addAtOnce(t *testing.T, a, _ codebase.Accesses) {
 	together(t, []codebase.Accesses{a})
 }
 
-// Together checks that stores count together what they have in common. open returns several on the same workspace, which
-// is empty.
+// Together tests that several stores on the same workspace add up their counts. open returns such
+// stores, empty.
 func Together(t *testing.T, open func(t *testing.T) []codebase.Accesses) {
 	together(t, open(t))
 }
@@ -122,7 +122,7 @@ func together(t *testing.T, stores []codebase.Accesses) {
 		wg.Go(func() {
 			for b := range batches {
 				reads := []codebase.Access{read("a", 1, time.Duration(w*batches+b)*time.Second), read("b", 2, 0), read("c", 3, 0)}
-				if w%4 > 1 { // in another order, so that whoever waits for each other shows
+				if w%4 > 1 { // in another order, to provoke deadlocks
 					slices.Reverse(reads)
 				}
 				if err := stores[w%len(stores)].Add(t.Context(), reads); err != nil {

@@ -11,74 +11,79 @@ import (
 	"remit/internal/search/tree"
 )
 
-// entry is what is known of a piece without reading it. It does not change, but for the last two.
+// entry is what is known about a chunk without reading it. Only the last two fields change.
 type entry struct {
 	origin  *origin
 	key     Key
-	date    int64 // seconds since 1970
+	date    int64 // Unix time in seconds
 	number  int32
 	weight  float32 // of its source
 	source  unique.Handle[string]
 	kind    unique.Handle[string] // the type of a discovery
 	module  unique.Handle[string]
 	covered bool        // the remote index has its vector; guarded by the catalog's mu
-	retired atomic.Bool // it is not there any more, but a search that began before may find it
+	retired atomic.Bool // it was replaced or removed, but a search that began earlier may find it
 }
 
-// there tells whether a piece is still kept, and its source still among the files.
+// there reports whether a chunk is still stored and its source still exists.
 func (e *entry) there() bool { return !e.retired.Load() && !e.origin.absent.Load() }
 
-// origin is what is known of a source. Its path does not change, the rest is guarded by the catalog's mu.
+// origin is what is known about a source. Its path does not change; the catalog's mu guards the
+// rest.
 type origin struct {
 	path       string
 	hash       [32]byte
 	size       int64
-	modified   int64 // microseconds since 1970
+	modified   int64 // Unix time in microseconds
 	generation int64
-	ids        []hybrid.ID // of its pieces, in order
+	ids        []hybrid.ID // of its chunks, in order
 	gone       bool
-	absent     atomic.Bool // it is no longer among the files, whatever is still kept of it
+	absent     atomic.Bool // the file no longer exists, even if the store still has it
 }
 
-// stamp is what tells without reading whether a file has changed.
+// stamp detects changes of a file without reading it.
 type stamp struct{ size, modified int64 }
 
-// unsure is the size of a file that may change once more without another time of change. It is always read again.
+// unsure is the size in the stamp of a file that could change again without a new modification
+// time. Such a file is always read again.
 const unsure = -1
 
-// A catalog is what is in memory: where pieces are and how to find them. Searches wait for nobody who changes it.
+// A catalog is the part of the index in memory: where chunks are and how to find them. Searches do
+// not wait for changes.
 type catalog struct {
-	local func() *hybrid.Index
-	far   atomic.Pointer[hybrid.Index] // with vectors of the remote model
-	table table
+	local       func() *hybrid.Index
+	remoteIndex atomic.Pointer[hybrid.Index] // with vectors of the remote model
+	table       table
 
-	// searching is held by those who use numbers of pieces. A number that is free is given to another piece when nobody holds it.
+	// searching is held while numbers of chunks are used. A free number is reused only when nobody
+	// holds searching.
 	searching sync.RWMutex
 
-	mu      sync.Mutex // guards the rest, and what origins have
+	mu      sync.Mutex // guards the rest, and the fields of origins
 	origins map[string]*origin
-	files   map[string]*tree.File // of the tree, by the path of the source
-	pending map[string]int        // sources that are being kept, by how many
+	files   map[string]*tree.File // of the tree, by path of the source
+	pending map[string]int        // sources being stored, with the number of writers
 	free    []hybrid.ID
-	resting []hybrid.ID // free, but perhaps in use by a search
-	size    hybrid.ID   // numbers that were ever given
-	pieces  int
+	resting []hybrid.ID // free, but a search may still use them
+	size    hybrid.ID   // numbers ever assigned
+	chunks  int
 	sources int
 	covered int
 }
 
-// newCatalog makes a catalog of vectors with dim dimensions. giveWay is called between the steps of longer work.
-func newCatalog(dim func() int, giveWay func()) *catalog {
+// newCatalog returns a catalog of vectors with dim dimensions. It calls yield between the steps of
+// longer work.
+func newCatalog(dim func() int, yield func()) *catalog {
 	c := &catalog{origins: map[string]*origin{}, files: map[string]*tree.File{}, pending: map[string]int{}}
 	c.local = sync.OnceValue(func() *hybrid.Index {
 		local := hybrid.New(dim())
-		local.Pause = giveWay
+		local.Pause = yield
 		return local
 	})
 	return c
 }
 
-// stamp notes what a source is like now. mu must be locked.
+// stamp records the current state of a source. The caller must hold mu.
 func (c *catalog) stamp(known *origin, s Source) {
 	switch {
 	case isMark(known.path) || s.Gone == known.gone:
@@ -90,7 +95,7 @@ func (c *catalog) stamp(known *origin, s Source) {
 	known.gone, known.hash, known.size, known.modified, known.generation = s.Gone, s.Hash, s.Size, s.Modified.UnixMicro(), s.Generation
 }
 
-// restamp notes that a source with the same pieces has another stamp.
+// restamp records a new stamp for a source with the same chunks.
 func (c *catalog) restamp(s Source) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -99,7 +104,7 @@ func (c *catalog) restamp(s Source) {
 	}
 }
 
-// take gives numbers to new pieces.
+// take assigns numbers to new chunks.
 func (c *catalog) take(n int) []hybrid.ID {
 	if n == 0 {
 		return nil
@@ -128,7 +133,7 @@ func (c *catalog) take(n int) []hybrid.ID {
 	return ids
 }
 
-// known tells what is known of a source that is not gone.
+// known returns what is known about a source that is not deleted.
 func (c *catalog) known(path string) (s stamp, hash [32]byte, found bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,14 +144,14 @@ func (c *catalog) known(path string) (s stamp, hash [32]byte, found bool) {
 	return stamp{o.size, o.modified}, o.hash, true
 }
 
-// counts tells how many sources and pieces there are.
-func (c *catalog) counts() (sources, pieces int) {
+// counts returns the number of sources and of chunks.
+func (c *catalog) counts() (sources, chunks int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.sources, c.pieces
+	return c.sources, c.chunks
 }
 
-// paths gives the sources that are there.
+// paths returns the paths of the existing sources.
 func (c *catalog) paths() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -159,7 +164,7 @@ func (c *catalog) paths() []string {
 	return paths
 }
 
-// file returns the file of the tree that a source is.
+// file returns the file of the tree that belongs to a source.
 func (c *catalog) file(path string) *tree.File {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -179,9 +184,9 @@ func (c *catalog) setFile(path string, f *tree.File) {
 	c.files[path] = f
 }
 
-// doubt makes the stamps of all sources void: they are read again, and cut again. With begin, what the store has counts
-// whatever its generation.
-func (c *catalog) doubt(begin bool) {
+// invalidate makes the stamps of all sources invalid, so that they are read and cut again. With
+// begin, the content of the store counts whatever its generation.
+func (c *catalog) invalidate(begin bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, o := range c.origins {
@@ -192,19 +197,20 @@ func (c *catalog) doubt(begin bool) {
 	}
 }
 
-// microseconds are as fine as times of sources are kept.
+// microseconds truncates a time to the precision of the store.
 func microseconds(t time.Time) time.Time { return t.Truncate(time.Microsecond) }
 
 const blockSize = 4096
 
 type block [blockSize]atomic.Pointer[entry]
 
-// A table has the entries by the numbers of pieces. It is read without a lock while it grows; one writer at a time.
+// A table maps numbers of chunks to entries. Reads need no lock while it grows; there may be one
+// writer at a time.
 type table struct {
 	blocks atomic.Pointer[[]*block]
 }
 
-// get returns nil for a number that no piece has.
+// get returns nil for a number that no chunk has.
 func (t *table) get(id hybrid.ID) *entry {
 	blocks := t.blocks.Load()
 	if blocks == nil || int(id/blockSize) >= len(*blocks) {
@@ -233,7 +239,7 @@ func (t *table) grow(size int) {
 	t.blocks.Store(&grown)
 }
 
-// each calls f with all entries that are there.
+// each calls f with all entries.
 func (t *table) each(f func(hybrid.ID, *entry)) {
 	blocks := t.blocks.Load()
 	if blocks == nil {

@@ -6,7 +6,7 @@ import (
 	"remit/internal/search/hybrid"
 )
 
-// A change is a source on its way into the catalog.
+// A change is a source being added to the catalog.
 type change struct {
 	Source
 	origin  *origin
@@ -15,7 +15,7 @@ type change struct {
 	unkept  bool // the store does not have it
 }
 
-// apply puts sources in the place of those with the same paths, but for those that are older.
+// apply replaces the sources with the same paths, except by older ones.
 func (c *catalog) apply(sources []Source, vectors map[Key][]float32) {
 	var changes []change
 	var items []hybrid.Item
@@ -34,12 +34,13 @@ func (c *catalog) apply(sources []Source, vectors map[Key][]float32) {
 	}
 	if len(items) > 0 {
 		c.local().Put(items)
-		c.putFar(items)
+		c.putRemote(items)
 	}
 	c.swap(changes)
 }
 
-// forgetUnkept removes what the store does not have: what was not loaded since all generations were forgotten.
+// forgetUnkept removes what the store does not have: what was not loaded since all generations were
+// reset.
 func (c *catalog) forgetUnkept() {
 	var changes []change
 	c.mu.Lock()
@@ -52,19 +53,20 @@ func (c *catalog) forgetUnkept() {
 	c.swap(changes)
 }
 
-// putFar puts new pieces into the remote index, to be found by their words until their vectors are there.
-func (c *catalog) putFar(items []hybrid.Item) {
-	far := c.far.Load()
-	if far == nil {
+// putRemote puts new chunks into the remote index, to be found by their words until their vectors
+// are there.
+func (c *catalog) putRemote(items []hybrid.Item) {
+	remoteIndex := c.remoteIndex.Load()
+	if remoteIndex == nil {
 		return
 	}
 	for i := range items {
 		items[i].Vector = nil
 	}
-	far.Put(items)
+	remoteIndex.Put(items)
 }
 
-// begin returns the origin of a source, and whether the source is news.
+// begin returns the origin of a source, and whether the source is new.
 func (c *catalog) begin(s Source) (o *origin, news bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,27 +90,27 @@ func (c *catalog) entry(known *origin, s Source, i int) *entry {
 	}
 }
 
-// swap puts new pieces in the place of old ones. A search that is under way finds either.
+// swap replaces old chunks by new ones. A running search finds either.
 func (c *catalog) swap(changes []change) {
 	old := c.publish(changes)
 	if len(old) == 0 {
 		return
 	}
 	c.local().Drop(old)
-	if far := c.far.Load(); far != nil {
-		far.Drop(old)
+	if remoteIndex := c.remoteIndex.Load(); remoteIndex != nil {
+		remoteIndex.Drop(old)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.resting = append(c.resting, old...)
 }
 
-// publish gives the numbers that are not needed any more.
+// publish returns the numbers that are not needed any more.
 func (c *catalog) publish(changes []change) (old []hybrid.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, n := range changes {
-		if n.origin.generation >= n.Generation && (!n.unkept || n.origin.generation > 0) { // somebody was faster
+		if n.origin.generation >= n.Generation && (!n.unkept || n.origin.generation > 0) { // another change was faster
 			old = append(old, n.ids...)
 			continue
 		}
@@ -123,7 +125,7 @@ func (c *catalog) publish(changes []change) (old []hybrid.ID) {
 			}
 		}
 		old = append(old, n.origin.ids...)
-		c.pieces += len(n.ids) - len(n.origin.ids)
+		c.chunks += len(n.ids) - len(n.origin.ids)
 		n.origin.ids = n.ids
 		c.stamp(n.origin, n.Source)
 	}

@@ -15,13 +15,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestClose ends everything at any moment, and leaves no goroutine behind.
+// TestClose closes the index at any moment and checks that no goroutine is left.
 func TestClose(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for round := range 12 {
 		b := newBench(t)
 		b.pages(150)
-		remote := far("far:512", 512)
+		remote := remoteModel("far:512", 512)
 		x := b.open(withRemote(remote, round%2 == 0), func(o *Options) { o.Workers = 3 })
 		x.limits.first, x.limits.fresh = time.Duration(round)*time.Millisecond, time.Millisecond
 		ops := 0
@@ -64,11 +64,12 @@ func TestClose(t *testing.T) {
 	settled(t, before)
 }
 
-// TestChurn searches while files come and go, from several goroutines; in the end all is as it should be.
+// TestChurn searches from several goroutines while files come and go; in the end the index must be
+// complete.
 func TestChurn(t *testing.T) {
 	b := newBench(t)
 	b.pages(80)
-	x := b.open(withRemote(far("far:512", 512), false), func(o *Options) { o.Workers = 2 })
+	x := b.open(withRemote(remoteModel("far:512", 512), false), func(o *Options) { o.Workers = 2 })
 	done := make(chan struct{})
 	var readers sync.WaitGroup
 	for i := range 3 {
@@ -110,8 +111,8 @@ func TestChurn(t *testing.T) {
 	other := b.open()
 	b.run(other)
 	b.sound(other)
-	if _, pieces := x.catalog.counts(); !slices.Contains(b.store.paths(), "d79/page.md") || pieces != other.State().Pieces {
-		t.Errorf("%d pieces, another process has %d", pieces, other.State().Pieces)
+	if _, chunks := x.catalog.counts(); !slices.Contains(b.store.paths(), "d79/page.md") || chunks != other.State().Pieces {
+		t.Errorf("%d chunks, another process has %d", chunks, other.State().Pieces)
 	}
 }
 
@@ -119,7 +120,7 @@ func TestChurn(t *testing.T) {
 func TestQueue(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		q := newQueue()
-		want := map[string]bool{} // to be done
+		want := map[string]bool{} // still to be done
 		var hands [][]*job
 		held := map[string]bool{}
 		for range rapid.IntRange(1, 60).Draw(rt, "steps") {

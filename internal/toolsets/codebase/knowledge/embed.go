@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// vectors gives the local vectors of pieces: those that are kept, and new ones, which are kept then.
+// vectors returns the local vectors of chunks: stored ones, and new ones, which it stores.
 func (x *Index) vectors(ctx context.Context, store Store, sources []Source) (map[Key][]float32, error) {
 	local := x.local()
 	keys := keysOf(sources)
@@ -24,20 +24,20 @@ func (x *Index) vectors(ctx context.Context, store Store, sources []Source) (map
 		return vectors, err
 	}
 	if err := store.PutVectors(ctx, local.ID(), made); err != nil {
-		return nil, fmt.Errorf("keep vectors: %w", err)
+		return nil, fmt.Errorf("store vectors: %w", err)
 	}
 	maps.Copy(vectors, made)
 	return vectors, nil
 }
 
-// keptTogether is how many vectors are read at once.
+// keptTogether is the number of vectors read at once.
 const keptTogether = 512
 
-// keptVectors gives those vectors that are kept.
+// keptVectors returns the stored vectors.
 func (x *Index) keptVectors(ctx context.Context, store Store, model string, keys []Key) (map[Key][]float32, error) {
 	vectors := make(map[Key][]float32, len(keys))
 	for some := range slices.Chunk(keys, keptTogether) {
-		x.giveWay()
+		x.yield()
 		found, err := store.Vectors(ctx, model, some)
 		if err != nil {
 			return nil, err
@@ -47,7 +47,8 @@ func (x *Index) keptVectors(ctx context.Context, store Store, model string, keys
 	return vectors, nil
 }
 
-// keysOf gives the different keys of pieces in order, so that a store finds those next to each other that are kept so.
+// keysOf returns the distinct keys of chunks, sorted, so that a store can read neighbouring ones
+// together.
 func keysOf(sources []Source) []Key {
 	count := 0
 	for _, s := range sources {
@@ -63,7 +64,7 @@ func keysOf(sources []Source) []Key {
 	return slices.Compact(keys)
 }
 
-// textsWithout gives what is embedded of pieces that have no vector, by key.
+// textsWithout returns the texts of chunks that have no vector, by key.
 func textsWithout(sources []Source, vectors map[Key][]float32, dim int) map[Key]string {
 	texts := map[Key]string{}
 	for _, s := range sources {
@@ -76,30 +77,31 @@ func textsWithout(sources []Source, vectors map[Key][]float32, dim int) map[Key]
 	return texts
 }
 
-// embedTexts is how many texts are embedded between two looks at whether somebody still wants them.
+// embedTexts is the number of texts embedded between two checks for cancellation.
 const embedTexts = 64
 
-// embed makes vectors of texts. A text that makes the model panic has none: it is found by its words.
+// embed computes vectors of texts. A text with which the model panics gets none and is found by its
+// words only.
 func (x *Index) embed(ctx context.Context, e Embedder, texts map[Key]string) (map[Key][]float32, error) {
 	made := make(map[Key][]float32, len(texts))
 	for keys := range slices.Chunk(slices.Collect(maps.Keys(texts)), embedTexts) {
-		err := singly("embed pieces", keys, func(keys []Key) error {
-			x.giveWay()
+		err := oneByOne("embed chunks", keys, func(keys []Key) error {
+			x.yield()
 			if err := ctx.Err(); err != nil {
 				return err
 			}
 			return ask(ctx, e, keys, texts, made)
 		}, func(key Key, err error) {
-			x.o.Log.Error("a text cannot be embedded", "begins", texts[key][:min(80, len(texts[key]))], "error", err)
+			x.o.Log.Error("cannot embed a text", "begins", texts[key][:min(80, len(texts[key]))], "error", err)
 		})
 		if err != nil {
-			return nil, fmt.Errorf("embed pieces: %w", err)
+			return nil, fmt.Errorf("embed chunks: %w", err)
 		}
 	}
 	return made, nil
 }
 
-// ask adds the vectors of some texts.
+// ask adds the vectors of some texts to made.
 func ask(ctx context.Context, e Embedder, keys []Key, texts map[Key]string, made map[Key][]float32) error {
 	asked := make([]string, len(keys))
 	for i, key := range keys {

@@ -9,13 +9,14 @@ import (
 	"strings"
 )
 
-// Feed has sources that are no files, "session:ID", take the place of what was fed under their paths; those that are Gone are
-// removed. The next round does so, which is before the next search: only then is it known what is kept already, and a source whose
-// Hash is that of what is kept is left out. What could not be kept is tried again.
+// Feed adds sources that are not files, "session:ID", and replaces those fed before under the same
+// paths; sources that are Gone are removed. The next refresh stores them, which happens before the
+// next search: only then it is known what is stored already. A source with the same Hash as the
+// stored one is left out. Failed writes are retried.
 func (x *Index) Feed(ctx context.Context, sources ...Source) error {
 	for _, s := range sources {
 		if !strings.HasPrefix(s.Path, sessionPrefix) {
-			return errors.New("what is fed has session: before its name")
+			return errors.New("feed: path must begin with session:")
 		}
 	}
 	ctx, leave, err := x.enter(ctx)
@@ -32,7 +33,7 @@ func (x *Index) Feed(ctx context.Context, sources ...Source) error {
 		s.Modified = microseconds(s.Modified)
 		fed := make([]Piece, len(s.Pieces))
 		for i, p := range s.Pieces {
-			fed[i] = newPiece(s.Path, i, p.Piece)
+			fed[i] = newChunk(s.Path, i, p.Piece)
 		}
 		s.Pieces = fed
 		x.fed[s.Path] = &s
@@ -40,8 +41,8 @@ func (x *Index) Feed(ctx context.Context, sources ...Source) error {
 	return nil
 }
 
-// swallow keeps what was fed and is not known yet, all of it in one change.
-func (x *Index) swallow() error {
+// storeFed stores the sources that were fed and are not known yet, all in one change.
+func (x *Index) storeFed() error {
 	x.mu.Lock()
 	fed := slices.Collect(maps.Values(x.fed))
 	x.mu.Unlock()
@@ -54,7 +55,7 @@ func (x *Index) swallow() error {
 	}
 	if len(changed) > 0 {
 		if err := x.attempt(x.ctx, changed, nil); err != nil {
-			return fmt.Errorf("keep what was fed: %w", err)
+			return fmt.Errorf("store fed sources: %w", err)
 		}
 	}
 	x.mu.Lock()

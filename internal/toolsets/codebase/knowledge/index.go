@@ -1,11 +1,14 @@
-// Package knowledge keeps what a project knows in pieces, and finds them by words and by meaning.
+// Package knowledge indexes a project in chunks, and finds them by words and by meaning. It neither
+// defines tools nor stores anything itself: a Store does.
 //
-// Whoever searches asks for a round (round.go), which brings the index up to date: what other processes put into the store
-// (load.go) as far as it may be searched (paths.go), the memory files (memory.go), what was fed (feed.go) and the files of the tree
-// (survey.go). What is little is done in the round; the rest
-// waits in a queue (queue.go) for workers, who read, cut, embed and keep it in batches (work.go). What is kept is in the store, what is needed to
-// find it in memory (catalog.go). A search (search.go) ranks pieces (rank.go), reads the best of them from the store (show.go) and folds those that
-// say the same (rank.go). Vectors of a remote model are made on the side (remote.go).
+// A search requests a refresh (refresh.go), which brings the index up to date: with what other
+// processes put into the store (load.go) as far as it may be searched (paths.go), the memory files
+// (memory.go), sources that were fed (feed.go) and the files of the tree (survey.go). A refresh
+// processes small changes itself; the rest waits in a queue (queue.go) for workers that read, cut,
+// embed and store it in batches (work.go). The chunks are in the store; what is needed to find them
+// is in memory (catalog.go). A search (search.go) ranks chunks (rank.go), reads the best of them
+// from the store (show.go) and merges duplicates (rank.go). Vectors of a remote model are computed
+// in the background (remote.go).
 package knowledge
 
 import (
@@ -22,63 +25,68 @@ import (
 	"remit/internal/search/tree"
 )
 
-// Embedder makes vectors of texts. Its methods are safe for concurrent use.
+// Embedder computes vectors of texts. Its methods are safe for concurrent use.
 type Embedder interface {
-	// ID names the model, its dimension and its version: vectors of equal names can be compared. It is "" as long as the
-	// dimension is not known, which the first answer tells.
+	// ID returns the name of the model, its dimension and its version: vectors with equal ids are
+	// comparable. It is "" until the dimension is known from the first answer.
 	ID() string
 
-	// Dim is the length of the vectors; 0 as long as it is not known.
+	// Dim returns the length of the vectors, or 0 until it is known.
 	Dim() int
 
-	// Embed gives a vector for each text. What its error says is for callers: short, without secrets and addresses.
+	// Embed returns a vector for each text. Its error text is shown to callers, so it must be short
+	// and without secrets and addresses.
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 }
 
-// Memory are the memory files, which may be kept elsewhere than among the files.
+// Memory gives access to the memory files, which may be stored outside the tree.
 type Memory interface {
-	// Stamps gives the files by name; a stamp changes whenever its file does. It is cheap.
+	// Stamps returns the stamps of the files by name. A stamp changes whenever its file does. It is
+	// cheap.
 	Stamps(ctx context.Context) (map[string]string, error)
 
-	// Read gives the lines of a file that are searched, which are the last ones, and how many lines stand before them. These grow
-	// in large steps alone: with each of them, all that is kept of the file is kept anew.
+	// Read returns the lines of a file to be searched, which are the last ones, and the number of
+	// lines before them. That number grows only in large steps, because each step causes the whole
+	// file to be stored again.
 	Read(ctx context.Context, name string) (content []byte, before int, err error)
 }
 
-// Options say what an index is made of. Open and Tree are needed.
+// Options holds the parameters of New. Open and Tree are required.
 type Options struct {
 	Open         func(ctx context.Context) (Store, error) // called whenever the store is needed
-	Tree         func() (*tree.Tree, error)               // a reader of the files that the index closes; called once it is needed
-	Memory       Memory                                   // nil: none
-	MemoryFolder string                                   // where callers find memory files among the others, which are not indexed as such
-	Local        func() (Embedder, error)                 // the model in the program, opened when needed; nil: words alone count
-	Remote       Embedder                                 // nil: none
-	RemoteOnly   bool                                     // a query that the remote model does not embed fails
+	Tree         func() (*tree.Tree, error)               // returns a reader of the files that the index closes; called once when needed
+	Memory       Memory                                   // nil means none
+	MemoryFolder string                                   // the folder in which callers see memory files; its files are not indexed as ordinary files
+	Local        func() (Embedder, error)                 // opens the built-in model when needed; nil means that only words count
+	Remote       Embedder                                 // nil means none
+	RemoteOnly   bool                                     // fail a query that the remote model does not embed
 
-	// Skip gives the rule by which the tree and Memory leave things out: whether a file, or a folder with all that is in it, may not be
-	// searched. By it nothing is found of what was kept before the rule was. Called until it succeeds; nil: nothing is left out.
+	// Skip returns the rule by which the tree and Memory leave things out: whether a file, or a
+	// folder with all its contents, must not be searched. It also hides what was stored before the
+	// rule existed. It is called until it succeeds; nil means that nothing is left out.
 	Skip func() (func(path string, folder bool) bool, error)
 
-	// Boosts gives how much files matter by how they are read, from 0 to 1. Nil: all the same.
+	// Boosts returns the importance of files by how they are read, from 0 to 1. Nil means that all
+	// are equal.
 	Boosts func(ctx context.Context, paths []string) (map[string]float64, error)
 
-	Now     func() time.Time // nil is time.Now
+	Now     func() time.Time // nil means time.Now
 	Log     *slog.Logger     // nil logs nothing
-	Workers int              // that index at the same time; one fewer than there are cores if it is 0
+	Workers int              // number of indexing goroutines; 0 means one less than the number of cores
 }
 
-// limits are how long things may take, and how much is done at a time. Tests have others.
+// limits holds time limits and batch sizes. Tests use others.
 type limits struct {
-	longest time.Duration // that a search waits at all: for memory files, and while there is nothing to answer from
-	first   time.Duration // that the first search waits for everything
-	fresh   time.Duration // that a search waits for what has changed
-	busy    time.Duration // the same, while there is a lot to do
-	query   time.Duration // for the remote vector of a query
-	calm    time.Duration // after a failure of the remote model, before it is asked for queries again
-	retry   time.Duration // after a failure of the store, at first
-	lease   time.Duration // of the bulk of the work
-	others  time.Duration // between looks at what another process has done
-	bulk    int           // files that need the lease
+	longest time.Duration // the maximum wait of a search: for memory files, and while there is nothing to search in
+	first   time.Duration // the wait of the first search for everything
+	fresh   time.Duration // the wait of a search for recent changes
+	busy    time.Duration // the same, while there is much to do
+	query   time.Duration // the time for embedding a query remotely
+	calm    time.Duration // after a failure of the remote model, the time without queries to it
+	retry   time.Duration // after a failure of the store, the first delay
+	lease   time.Duration // the duration of the lease for the bulk of the work
+	others  time.Duration // the interval of checks for the work of another process
+	bulk    int           // the number of files from which on the lease is needed
 }
 
 func defaultLimits() limits {
@@ -88,23 +96,23 @@ func defaultLimits() limits {
 	}
 }
 
-// ErrClosed is what everybody gets after Close.
+// ErrClosed is returned by all methods after Close.
 var ErrClosed = errors.New("the index is closed")
 
-// ErrEmpty says that nothing is indexed, and that there is nothing to index.
+// ErrEmpty means that nothing is indexed and there is nothing to index.
 var ErrEmpty = errors.New("nothing is indexed")
 
-// BuildingError says that the first index is being built, and that there is nothing in it yet.
+// BuildingError means that the first index is being built and is still empty.
 type BuildingError struct{ State State }
 
 func (e *BuildingError) Error() string { return "the index is being built" }
 
-// EmbeddingError says that the remote model, which alone is wanted, gave no vector for a query.
+// EmbeddingError means that the remote model gave no vector for a query, with RemoteOnly.
 type EmbeddingError struct{ Details string }
 
 func (e *EmbeddingError) Error() string { return "embed query: " + e.Details }
 
-// Index is what a project knows. It is safe for concurrent use.
+// Index is the index of a project. It is safe for concurrent use.
 type Index struct {
 	o      Options
 	limits limits
@@ -112,35 +120,35 @@ type Index struct {
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
-	work   sync.WaitGroup // everything in the background
+	work   sync.WaitGroup // background work
 	users  sync.WaitGroup // calls
-	wake   chan struct{}  // tells the conductor that a round is wanted
+	wake   chan struct{}  // wakes the goroutine that runs refreshes
 
 	catalog  *catalog
 	queue    *queue
-	courtesy courtesy        // of the work in the background towards searches
+	priority priority        // gives searches priority over background work
 	local    func() Embedder // nil if there is none
 	tree     atomic.Pointer[tree.Tree]
-	many     atomic.Bool // so many files are being looked at that they may become the bulk of the work
+	many     atomic.Bool // so many files are being examined that the lease may be needed
 	remote   *remote     // nil if there is none
 
 	commits sync.Mutex   // one change of the store at a time
-	since   atomic.Int64 // the generation up to which the catalog has everything; changed by who holds commits
+	since   atomic.Int64 // the generation up to which the catalog is complete; changed with commits held
 
-	conductor conductor // the conductor's own
+	refresher refresher // used only by the goroutine that runs refreshes
 
 	mu      sync.Mutex // guards the rest
 	started bool
 	closed  bool
-	next    *round // that has not begun
+	next    *refresh // has not begun
 	status  status
-	fed     map[string]*Source // that the next round keeps, by path
+	fed     map[string]*Source // sources for the next refresh to store, by path
 
 	leasing sync.Mutex // guards leased
-	leased  time.Time  // until when the bulk of the work is this process's
+	leased  time.Time  // until when this process has the lease
 }
 
-// New makes an index. Nothing happens before the first Search, Run, Overview or Module.
+// New returns an index. It does nothing before the first Search, Run, Overview or Module.
 func New(o Options) *Index {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -150,15 +158,15 @@ func New(o Options) *Index {
 	x := &Index{o: o, limits: defaultLimits(), holder: rand.Text(), wake: make(chan struct{}, 1), queue: newQueue(), fed: map[string]*Source{}}
 	x.ctx, x.cancel = context.WithCancel(context.Background())
 	x.local = sync.OnceValue(x.openLocal)
-	x.courtesy.now = o.Now
-	x.catalog = newCatalog(x.dimension, x.giveWay)
+	x.priority.now = o.Now
+	x.catalog = newCatalog(x.dimension, x.yield)
 	if o.Remote != nil {
 		x.remote = &remote{x: x, model: o.Remote, wake: make(chan struct{}, 1), changed: make(chan struct{})}
 	}
 	return x
 }
 
-// dimension is that of the model in the program; 0 if there is none.
+// dimension returns the dimension of the built-in model; 0 if there is none.
 func (x *Index) dimension() int {
 	if local := x.local(); local != nil {
 		return local.Dim()
@@ -166,20 +174,21 @@ func (x *Index) dimension() int {
 	return 0
 }
 
-// openLocal opens the model in the program. Without it words alone count.
+// openLocal opens the built-in model. Without it only words count.
 func (x *Index) openLocal() Embedder {
 	if x.o.Local == nil {
 		return nil
 	}
 	local, err := x.o.Local()
 	if err != nil {
-		x.o.Log.Error("the model in the program cannot be opened: searches go by words alone", "error", err)
+		x.o.Log.Error("cannot open the built-in model, searching by words alone", "error", err)
 		return nil
 	}
 	return local
 }
 
-// enter begins a call, which must end with leave. The context ends with the index too.
+// enter begins a call, which must end with leave. The returned context also ends when the index is
+// closed.
 func (x *Index) enter(ctx context.Context) (inner context.Context, leave func(), err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -192,22 +201,23 @@ func (x *Index) enter(ctx context.Context) (inner context.Context, leave func(),
 	return inner, func() { stop(); cancel(); x.users.Done() }, nil
 }
 
-// start begins the work in the background. mu must be locked.
+// start starts the background work. The caller must hold mu.
 func (x *Index) start() {
 	if x.started || x.closed {
 		return
 	}
 	x.started = true
-	x.work.Go(x.conduct)
+	x.work.Go(x.runRefreshes)
 	for range x.o.Workers {
-		x.work.Go(x.toil)
+		x.work.Go(x.processQueue)
 	}
 	if x.remote != nil {
 		x.work.Go(x.remote.run)
 	}
 }
 
-// Close ends calls and the work in the background, and waits for them. What is in hand is dropped, and done again another time.
+// Close cancels calls and background work, and waits for them. Unfinished work is dropped and done
+// again by the next process.
 func (x *Index) Close() error {
 	x.mu.Lock()
 	again := x.closed
@@ -226,10 +236,10 @@ func (x *Index) Close() error {
 	return nil
 }
 
-// giveWay lets searches go first, between two steps of work.
-func (x *Index) giveWay() { x.courtesy.giveWay(x.ctx) }
+// yield lets searches go first, between two steps of work.
+func (x *Index) yield() { x.priority.yield(x.ctx) }
 
-// pause waits, but not beyond Close.
+// pause waits, but not beyond Close. It returns false after Close.
 func (x *Index) pause(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -87,7 +87,7 @@ func TestHit(t *testing.T) {
 	}
 }
 
-// TestRestart reads and embeds nothing again.
+// TestRestart: a restart reads and embeds nothing again.
 func TestRestart(t *testing.T) {
 	b := newBench(t)
 	b.project()
@@ -110,7 +110,7 @@ func TestRestart(t *testing.T) {
 	b.sound(x)
 }
 
-// TestStampIsRenewed meets a file with another time and the same content, which is read once.
+// TestStampIsRenewed: a file with a new modification time and the same content is read once.
 func TestStampIsRenewed(t *testing.T) {
 	b := newBench(t)
 	b.project()
@@ -133,12 +133,12 @@ func TestStampIsRenewed(t *testing.T) {
 	}
 }
 
-// TestYoungFilesAreReadAgain keeps no stamp that another write might leave as it is.
+// TestYoungFilesAreReadAgain: no stamp is stored that another write could leave unchanged.
 func TestYoungFilesAreReadAgain(t *testing.T) {
 	b := newBench(t)
 	b.project()
 	at := filepath.Join(b.root, "docs/guide.md")
-	young := b.now.Add(time.Minute) // the time at which the index believes to be
+	young := b.now.Add(time.Minute) // the current time of the index
 	os.Chtimes(at, young, young)
 	x := b.open()
 	b.run(x)
@@ -149,7 +149,7 @@ func TestYoungFilesAreReadAgain(t *testing.T) {
 	b.finds(x, "balloons", "docs/guide.md")
 }
 
-// TestChange embeds what changed alone.
+// TestChange: only what changed is embedded.
 func TestChange(t *testing.T) {
 	b := newBench(t)
 	b.project()
@@ -165,7 +165,7 @@ func TestChange(t *testing.T) {
 	}
 	b.finds(x, "elephant", "internal/store/keep.go")
 	if a := b.search(x, Query{Text: "nobody"}); len(a.Hits) != 0 {
-		t.Errorf("what is no more is found: %+v", a.Hits)
+		t.Errorf("deleted content is found: %+v", a.Hits)
 	}
 	b.sound(x)
 }
@@ -222,7 +222,7 @@ func TestMemory(t *testing.T) {
 	b.finds(x, "walrus", "discoveries.jsonl")
 	b.embeds("The walrus", "walrus")
 	if diff := cmp.Diff([][]string{{"memory:discoveries.jsonl#1"}}, b.store.replaced[changes:]); diff != "" {
-		t.Errorf("whoever appends changes more than the end: %s", diff)
+		t.Errorf("an append changes more than the last part: %s", diff)
 	}
 	a := b.search(x, Query{Text: "walrus", Type: "rule"})
 	if a.Hits[0].Type != "rule" || a.Hits[0].Source != chunk.Discovery || !a.Hits[0].Date.Equal(time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)) {
@@ -254,7 +254,7 @@ func TestMemoryIsForgottenAfterRestart(t *testing.T) {
 	b.finds(x, "zebra", "")
 }
 
-// TestResume closes the index in the middle, again and again: nothing that was kept is done twice.
+// TestResume closes the index midway, again and again: nothing that was stored is done twice.
 func TestResume(t *testing.T) {
 	b := newBench(t)
 	const files = 300
@@ -337,7 +337,7 @@ func TestBuilding(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 	x.limits.longest = time.Minute
-	time.AfterFunc(50*time.Millisecond, func() { close(hold) }) // while the next search waits, in whose place it would fail
+	time.AfterFunc(50*time.Millisecond, func() { close(hold) }) // while the next search waits; otherwise it would fail
 	if a := b.search(x, Query{Text: "tractors"}); len(a.Hits) != 1 || a.Total < 1 {
 		t.Errorf("%+v", a)
 	}

@@ -8,14 +8,15 @@ import (
 	"sync"
 )
 
-// At least so many pieces are put into the catalog at once: few at first, so that there is something to answer from, and more and
-// more, as that is less work.
+// The minimum number of chunks that are added to the catalog at once: small at first, so that
+// searches soon have something to search in, then growing, because larger batches are cheaper.
 const (
-	fewPieces  = 512
-	manyPieces = 4096
+	fewChunks  = 512
+	manyChunks = 4096
 )
 
-// load puts into the catalog what the store has and the catalog has not: everything at first, what others did later.
+// load adds to the catalog what the store has and the catalog lacks: everything at first, later the
+// changes of other processes.
 func (x *Index) load() error {
 	store, err := x.store(x.ctx)
 	if err != nil {
@@ -26,10 +27,10 @@ func (x *Index) load() error {
 		err = x.reload(store)
 	}
 	if err != nil {
-		return fmt.Errorf("load pieces: %w", err)
+		return fmt.Errorf("load chunks: %w", err)
 	}
-	if !x.conductor.loaded {
-		x.conductor.loaded = true
+	if !x.refresher.loaded {
+		x.refresher.loaded = true
 		x.mu.Lock()
 		x.status.loaded = true
 		x.mu.Unlock()
@@ -38,35 +39,35 @@ func (x *Index) load() error {
 	return nil
 }
 
-// reload begins again, with a store that may be another than before. What it does not have is indexed again.
+// reload starts again with a store that may be a different one. Whatever it lacks is indexed again.
 func (x *Index) reload(store Store) error {
 	x.commits.Lock()
 	x.since.Store(0)
-	x.catalog.doubt(true)
+	x.catalog.invalidate(true)
 	x.commits.Unlock()
 	if err := x.loadSince(store, 0); err != nil {
 		return err
 	}
 	x.catalog.forgetUnkept()
-	x.conductor.stamps = nil
+	x.refresher.stamps = nil
 	x.resurvey()
 	return nil
 }
 
 // loadSince loads what changed after a generation.
 func (x *Index) loadSince(store Store, since int64) error {
-	reach, err := x.reach()
+	pathFilter, err := x.pathFilter()
 	if err != nil {
 		return err
 	}
-	l := &loading{x: x, store: store, reach: reach, room: make(chan struct{}, loaders)}
+	l := &loading{x: x, store: store, pathFilter: pathFilter, room: make(chan struct{}, loaders)}
 	newest, err := store.Load(x.ctx, since, l.add)
 	l.flush()
 	l.learners.Wait()
 	if err := errors.Join(err, l.failed); err != nil || l.waits {
 		return err
 	}
-	if newest <= x.since.Load() { // nobody is to wait for who changes the store just now
+	if newest <= x.since.Load() { // do not wait for a process that is changing the store right now
 		return nil
 	}
 	x.commits.Lock()
@@ -75,18 +76,18 @@ func (x *Index) loadSince(store Store, since int64) error {
 	return nil
 }
 
-// loaders is how many batches are put into the catalog at the same time.
+// loaders is the number of batches added to the catalog concurrently.
 const loaders = 2
 
-// A loading is sources on their way from the store into the catalog.
+// A loading is the state of a load from the store into the catalog.
 type loading struct {
-	x     *Index
-	store Store
-	reach *reach
-	batch []Source
-	size  int
-	given int  // pieces that came
-	waits bool // something is to be loaded another time
+	x          *Index
+	store      Store
+	pathFilter *pathFilter
+	batch      []Source
+	size       int
+	given      int  // number of chunks received
+	waits      bool // something must be loaded another time
 
 	learners sync.WaitGroup
 	room     chan struct{}
@@ -96,7 +97,7 @@ type loading struct {
 
 func (l *loading) add(s Source) error {
 	switch pending, news := l.x.catalog.awaits(s); {
-	case pending: // most likely it is what this process keeps just now
+	case pending: // most likely this process is storing it right now
 		l.waits = true
 		return nil
 	case !news:
@@ -106,7 +107,7 @@ func (l *loading) add(s Source) error {
 	l.batch = append(l.batch, s)
 	l.size += len(s.Pieces)
 	l.given += len(s.Pieces)
-	if enough := min(max(fewPieces, l.given/4), manyPieces); l.size >= enough || len(l.batch) >= enough {
+	if enough := min(max(fewChunks, l.given/4), manyChunks); l.size >= enough || len(l.batch) >= enough {
 		l.flush()
 	}
 	l.mu.Lock()
@@ -114,7 +115,7 @@ func (l *loading) add(s Source) error {
 	return l.failed
 }
 
-// flush has the batch put into the catalog, as soon as there is somebody to do it.
+// flush adds the batch to the catalog as soon as a loader is free.
 func (l *loading) flush() {
 	batch := l.batch
 	l.batch, l.size = nil, 0
@@ -131,7 +132,7 @@ func (l *loading) flush() {
 	})
 }
 
-// expect notes that sources are about to be put into the catalog, by one more who does so or one less.
+// expect counts the loaders that are about to add sources to the catalog; more is 1 or -1.
 func (c *catalog) expect(sources []Source, more int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -143,7 +144,8 @@ func (c *catalog) expect(sources []Source, more int) {
 	}
 }
 
-// awaits tells whether a source is about to be put into the catalog, and whether it is newer than what is known.
+// awaits reports whether a source is about to be added to the catalog, and whether it is newer than
+// the known one.
 func (c *catalog) awaits(s Source) (pending, news bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -151,45 +153,46 @@ func (c *catalog) awaits(s Source) (pending, news bool) {
 	return c.pending[s.Path] > 0, o == nil || o.generation < s.Generation
 }
 
-// learn puts sources of the store into the catalog. One that makes the program panic is left out.
+// learn adds sources of the store to the catalog. It leaves out a source that causes a panic.
 func (x *Index) learn(ctx context.Context, store Store, sources []Source) error {
 	vectors, err := x.vectors(ctx, store, sources)
 	if err != nil {
 		return err
 	}
-	err = singly("load", sources, func(some []Source) error {
+	err = oneByOne("load", sources, func(some []Source) error {
 		x.catalog.apply(some, vectors)
 		return nil
-	}, x.tellLeftOut)
+	}, x.logLeftOut)
 	if err != nil {
 		return err
 	}
-	x.touch()
+	x.nudgeRemote()
 	return nil
 }
 
-// cutVersion changes whenever files are to be cut anew, because another version of the program cuts them in another way.
+// cutVersion must be changed whenever the program cuts files into chunks differently. All files are
+// then cut again.
 const cutVersion = "3"
 
-// cutMark is the source that notes by which version the files were cut.
+// cutMark is the path of the source that records the cutVersion of the stored files.
 const cutMark = markPrefix + "cut"
 
 func cutHash() [32]byte { return sha256.Sum256([]byte(cutVersion)) }
 
-// checkCut has all files cut again if they were cut by another version.
+// checkCut schedules all files to be cut again if another version cut them.
 func (x *Index) checkCut() {
 	_, hash, found := x.catalog.known(cutMark)
 	sources, _ := x.catalog.counts()
-	x.conductor.marked = found && hash == cutHash()
-	x.conductor.recut = sources > 0 && !x.conductor.marked // what this version cuts is marked before there is any of it
-	if x.conductor.recut {
-		x.catalog.doubt(false)
+	x.refresher.marked = found && hash == cutHash()
+	x.refresher.recut = sources > 0 && !x.refresher.marked // this version writes its mark before the first of its chunks
+	if x.refresher.recut {
+		x.catalog.invalidate(false)
 	}
 }
 
-// markCut notes that all files are cut by this version, as soon as that is so.
+// markCut records that all files are cut by this version, once that is true.
 func (x *Index) markCut(ctx context.Context) error {
-	c := &x.conductor
+	c := &x.refresher
 	if left, _ := x.queue.progress(); c.marked || c.recut && (!c.surveyed || left > 0) {
 		return nil
 	}

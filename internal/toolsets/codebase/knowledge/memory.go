@@ -12,11 +12,11 @@ import (
 	"remit/internal/search/chunk"
 )
 
-// memoryPart is how many pieces of a memory file are kept together.
+// memoryPart is the number of chunks of a memory file that are stored as one source.
 const memoryPart = 256
 
-// remember brings the memory files up to date.
-func (x *Index) remember() error {
+// refreshMemory brings the memory files up to date in the index.
+func (x *Index) refreshMemory() error {
 	if x.o.Memory == nil {
 		return nil
 	}
@@ -24,47 +24,48 @@ func (x *Index) remember() error {
 	if err != nil {
 		return fmt.Errorf("list memory files: %w", err)
 	}
-	c := &x.conductor
+	c := &x.refresher
 	if c.stamps == nil {
 		c.stamps = map[string]string{}
 		for _, path := range x.catalog.paths() {
 			if strings.HasPrefix(path, memoryPrefix) {
-				c.stamps[memoryName(path)] = "" // no stamp that was ever given
+				c.stamps[memoryName(path)] = "" // differs from every real stamp
 			}
 		}
 	}
 	var failed []error
 	for name := range c.stamps {
 		if _, there := stamps[name]; !there {
-			failed = append(failed, x.memorise(x.ctx, name, nil))
+			failed = append(failed, x.replaceMemory(x.ctx, name, nil))
 		}
 	}
 	for name, stamp := range stamps {
 		if known, found := c.stamps[name]; !found || known != stamp {
-			failed = append(failed, x.memoriseFile(x.ctx, name))
+			failed = append(failed, x.indexMemoryFile(x.ctx, name))
 		}
 	}
 	if err := errors.Join(failed...); err != nil {
-		return err // all of them are compared again
+		return err // all files are compared again
 	}
 	c.stamps = stamps
 	return nil
 }
 
-// memoriseFile indexes a memory file. Its stamp was taken before it is read, so what comes later is seen next time.
-func (x *Index) memoriseFile(ctx context.Context, name string) error {
+// indexMemoryFile indexes a memory file. Its stamp was taken before it is read, so a later change
+// is seen next time.
+func (x *Index) indexMemoryFile(ctx context.Context, name string) error {
 	cut, err := x.cutMemory(ctx, name)
 	if errors.As(err, new(*panicError)) {
-		x.o.Log.Error("a memory file is left out", "file", name, "error", err)
+		x.o.Log.Error("cannot index a memory file", "file", name, "error", err)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return x.memorise(ctx, name, cut)
+	return x.replaceMemory(ctx, name, cut)
 }
 
-// cutMemory cuts a memory file as it is at the moment. One that is not there has no pieces.
+// cutMemory cuts the current content of a memory file into chunks. A missing file has no chunks.
 func (x *Index) cutMemory(ctx context.Context, name string) (cut []chunk.Piece, err error) {
 	content, before, err := x.o.Memory.Read(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -84,8 +85,8 @@ func (x *Index) cutMemory(ctx context.Context, name string) (cut []chunk.Piece, 
 	return cut, err
 }
 
-// memorise puts the pieces of a memory file in the place of those that are there, as far as they differ.
-func (x *Index) memorise(ctx context.Context, name string, all []chunk.Piece) error {
+// replaceMemory replaces the stored chunks of a memory file, as far as they differ.
+func (x *Index) replaceMemory(ctx context.Context, name string, all []chunk.Piece) error {
 	var changed []Source
 	part := 0
 	for some := range slices.Chunk(all, memoryPart) {
@@ -108,13 +109,14 @@ func (x *Index) memorise(ctx context.Context, name string, all []chunk.Piece) er
 	return x.commit(ctx, changed, nil)
 }
 
-// memorySource is a part of a memory file. Its hash tells whether anything about its pieces differs.
+// memorySource returns a part of a memory file as a source. Its hash changes when anything about
+// its chunks changes.
 func (x *Index) memorySource(path string, some []chunk.Piece) Source {
 	s := Source{Path: path, Modified: microseconds(x.o.Now())}
 	h := sha256.New()
 	fmt.Fprintln(h, cutVersion)
 	for i, p := range some {
-		s.Pieces = append(s.Pieces, newPiece(path, i, p))
+		s.Pieces = append(s.Pieces, newChunk(path, i, p))
 		fmt.Fprintf(h, "%x %q %q %q %q %q %q %v %d %d\n", s.Pieces[i].Key, p.Source, p.Type, p.Name, p.Text, p.Module, p.Session, p.Date, p.Line, p.End)
 		s.Size += int64(len(p.Text))
 	}
@@ -122,7 +124,7 @@ func (x *Index) memorySource(path string, some []chunk.Piece) Source {
 	return s
 }
 
-func newPiece(path string, number int, p chunk.Piece) Piece {
+func newChunk(path string, number int, p chunk.Piece) Piece {
 	made := Piece{Ref: Ref{Path: path, Number: number}, Piece: p}
 	if !p.Date.IsZero() {
 		made.Date = microseconds(p.Date)

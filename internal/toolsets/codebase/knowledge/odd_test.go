@@ -14,7 +14,7 @@ import (
 	"remit/internal/search/chunk"
 )
 
-// TestLeftOut indexes no links, no large files and none that cannot be read.
+// TestLeftOut: links, large files and unreadable files are not indexed.
 func TestLeftOut(t *testing.T) {
 	b := newBench(t)
 	b.project()
@@ -43,7 +43,7 @@ func TestLeftOut(t *testing.T) {
 	b.sound(x)
 }
 
-// TestPanic finds what makes the model panic by its words, also after a restart.
+// TestPanic: a text with which the model panics is found by its words, also after a restart.
 func TestPanic(t *testing.T) {
 	b := newBench(t)
 	b.project()
@@ -69,7 +69,7 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestCutVersion cuts everything again when another version did it.
+// TestCutVersion: everything is cut again if another version cut it.
 func TestCutVersion(t *testing.T) {
 	b := newBench(t)
 	b.project()
@@ -83,7 +83,7 @@ func TestCutVersion(t *testing.T) {
 	}
 	mark.Hash[0]++
 	b.store.sources[cutMark] = mark
-	for _, want := range []int{len(b.store.paths()) + 1, 0} { // the files, and the mark
+	for _, want := range []int{len(b.store.paths()) + 1, 0} { // the files and the mark
 		changes := len(b.store.replaced)
 		x = b.open()
 		b.run(x)
@@ -96,7 +96,7 @@ func TestCutVersion(t *testing.T) {
 	}
 }
 
-// TestOddPaths tells files from what is fed.
+// TestOddPaths: files are distinguished from sources that were fed.
 func TestOddPaths(t *testing.T) {
 	b := newBench(t)
 	b.write("session:1.md", "# One\n\nThe lemur is a file.\n")
@@ -120,7 +120,7 @@ func TestOddPaths(t *testing.T) {
 	b.sound(x)
 }
 
-// session is a source that is fed.
+// session returns a source to be fed.
 func session(id, text string) Source {
 	piece := Piece{Piece: chunk.Piece{Source: chunk.Session, Session: id, Text: text}}
 	return Source{Path: "session:" + id, Hash: sha256.Sum256([]byte(text)), Modified: time.Unix(1, 0), Pieces: []Piece{piece}}
@@ -159,7 +159,8 @@ func TestFeed(t *testing.T) {
 	b.sound(x)
 }
 
-// TestFeedAgain keeps in one change what is new, and writes nothing of what is kept already, after a restart either.
+// TestFeedAgain: new sources are stored in one change, and stored ones are not written again, also
+// after a restart.
 func TestFeedAgain(t *testing.T) {
 	b := newBench(t)
 	b.project()
@@ -197,7 +198,7 @@ func TestFeedAgain(t *testing.T) {
 	b.sound(x)
 }
 
-// TestFeedFails keeps what was fed as soon as the store can, and only the last of it.
+// TestFeedFails: after a failure, the last version that was fed is stored as soon as possible.
 func TestFeedFails(t *testing.T) {
 	b := newBench(t)
 	b.project()
@@ -209,7 +210,7 @@ func TestFeedFails(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := x.Run(t.Context(), nil); err == nil {
-			t.Fatal("a store that fails is no error")
+			t.Fatal("a failing store must be an error")
 		}
 	}
 	b.store.setFail(nil)

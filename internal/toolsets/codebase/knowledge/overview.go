@@ -10,22 +10,22 @@ import (
 	"remit/internal/search/hybrid"
 )
 
-// Overview is what a project knows, counted.
+// Overview holds counts of what a project knows.
 type Overview struct {
 	State   State
-	Sources []Count // pieces of each source: discovery, docs, code, session
-	Types   []Count // discoveries of each type
+	Sources []Count // number of chunks by source: discovery, docs, code, session
+	Types   []Count // number of discoveries by type
 	Modules []ModuleCount
 	Newest  []Hit // discoveries
 }
 
-// Count is how many there are of something.
+// Count is a name with a number.
 type Count struct {
 	Name  string
 	Count int
 }
 
-// ModuleCount is how much is known of a module.
+// ModuleCount holds how much is known about a module.
 type ModuleCount struct {
 	Name        string
 	Files       int
@@ -33,16 +33,16 @@ type ModuleCount struct {
 	Discoveries int
 }
 
-// ModuleView is what is known of a module.
+// ModuleView is what is known about a module.
 type ModuleView struct {
 	State       State
 	Name        string
 	Discoveries []Hit   // the newest first
-	Files       []Count // by number of pieces, those with most first
-	Docs        []Hit   // in the order of their paths
+	Files       []Count // those with most chunks first
+	Docs        []Hit   // ordered by path
 }
 
-// How much an overview shows.
+// Limits of an overview.
 const (
 	newestShown      = 10
 	discoveriesShown = 50
@@ -50,7 +50,7 @@ const (
 	docsShown        = 30
 )
 
-// Overview counts what there is. An index without anything is no error.
+// Overview returns counts. An empty index is not an error.
 func (x *Index) Overview(ctx context.Context) (Overview, error) {
 	ctx, leave, err := x.enter(ctx)
 	if err != nil {
@@ -70,7 +70,7 @@ func (x *Index) Overview(ctx context.Context) (Overview, error) {
 	return o, err
 }
 
-// tally counts pieces, and gives all discoveries.
+// tally counts chunks and returns all discoveries.
 func (x *Index) tally(o *Overview) (discoveries []place) {
 	sources, kinds := map[unique.Handle[string]]int{}, map[unique.Handle[string]]int{}
 	modules, files := map[unique.Handle[string]]*ModuleCount{}, map[unique.Handle[string]]map[*origin]bool{}
@@ -103,21 +103,21 @@ func (x *Index) tally(o *Overview) (discoveries []place) {
 	return discoveries
 }
 
-// counted names what was counted, the most frequent first.
+// counted converts counts into a list, the most frequent first.
 func counted(counts map[unique.Handle[string]]int) []Count {
 	var named []Count
 	for name, count := range counts {
 		named = append(named, Count{name.Value(), count})
 	}
-	slices.SortFunc(named, mostFirst)
+	slices.SortFunc(named, byCount)
 	return named
 }
 
-func mostFirst(a, b Count) int {
+func byCount(a, b Count) int {
 	return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Name, b.Name))
 }
 
-// latest gives the newest pieces.
+// latest returns the newest chunks.
 func latest(places []place, limit int) []place {
 	slices.SortFunc(places, func(a, b place) int {
 		return cmp.Or(cmp.Compare(b.entry.date, a.entry.date), inOrder(a, b))
@@ -129,7 +129,7 @@ func inOrder(a, b place) int {
 	return cmp.Or(cmp.Compare(a.entry.origin.path, b.entry.origin.path), cmp.Compare(a.entry.number, b.entry.number))
 }
 
-// hits reads pieces for people. What says the same is there once.
+// hits reads chunks for display. It omits duplicates.
 func (x *Index) hits(ctx context.Context, places []place) ([]Hit, error) {
 	candidates := make([]candidate, len(places))
 	for i, at := range places {
@@ -147,7 +147,7 @@ func (x *Index) hits(ctx context.Context, places []place) ([]Hit, error) {
 	return hits, nil
 }
 
-// Module tells what is known of a module; nothing of one that nobody knows.
+// Module returns what is known about a module. The view of an unknown module is empty.
 func (x *Index) Module(ctx context.Context, name string) (ModuleView, error) {
 	ctx, leave, err := x.enter(ctx)
 	if err != nil {
@@ -171,7 +171,7 @@ func (x *Index) Module(ctx context.Context, name string) (ModuleView, error) {
 	return v, err
 }
 
-// ofModule counts the pieces of a module by file, and gives its discoveries and docs.
+// ofModule counts the chunks of a module by file, and returns its discoveries and docs.
 func (x *Index) ofModule(v *ModuleView) (discoveries, docs []place) {
 	if v.Name == "" {
 		return nil, nil
@@ -195,7 +195,7 @@ func (x *Index) ofModule(v *ModuleView) (discoveries, docs []place) {
 	for path, count := range files {
 		v.Files = append(v.Files, Count{path, count})
 	}
-	slices.SortFunc(v.Files, mostFirst)
+	slices.SortFunc(v.Files, byCount)
 	v.Files = v.Files[:min(filesShown, len(v.Files))]
 	return discoveries, docs
 }

@@ -9,21 +9,21 @@ import (
 	"strings"
 )
 
-// Sources that are no files of the tree have a word and a colon before their name.
+// Sources that are not files of the tree have a prefix with a colon.
 const (
 	memoryPrefix  = "memory:"
 	sessionPrefix = "session:"
-	markPrefix    = ":" // of sources that only note something
+	markPrefix    = ":" // of sources that only record something
 )
 
-// isFed tells whether a source is no file of the tree.
+// isFed reports whether a source is not a file of the tree.
 func isFed(path string) bool {
 	return strings.HasPrefix(path, memoryPrefix) || strings.HasPrefix(path, sessionPrefix) || isMark(path)
 }
 
 func isMark(path string) bool { return strings.HasPrefix(path, markPrefix) }
 
-// sourcePath is the path under which a file of the tree is kept.
+// sourcePath returns the path of the source for a file of the tree.
 func sourcePath(file string) string {
 	if isFed(file) {
 		return "./" + file
@@ -31,7 +31,8 @@ func sourcePath(file string) string {
 	return file
 }
 
-// A memory file is kept in parts, so that whoever appends to it changes the last of them alone.
+// memoryPath returns the path of the source for a part of a memory file. Memory files are stored in
+// parts, so that an append changes only the last one.
 func memoryPath(name string, part int) string {
 	if part == 0 {
 		return memoryPrefix + name
@@ -39,13 +40,13 @@ func memoryPath(name string, part int) string {
 	return memoryPrefix + name + "#" + strconv.Itoa(part)
 }
 
-// memoryName is the opposite of memoryPath. Names of memory files have no # in them.
+// memoryName is the inverse of memoryPath. Names of memory files contain no #.
 func memoryName(path string) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(path, memoryPrefix), "#")
 	return name
 }
 
-// shownPath is the path of a source as callers see it.
+// shownPath returns the path of a source as callers see it.
 func (x *Index) shownPath(source string) string {
 	if strings.HasPrefix(source, memoryPrefix) {
 		return path.Join(x.o.MemoryFolder, memoryName(source))
@@ -53,7 +54,7 @@ func (x *Index) shownPath(source string) string {
 	return source
 }
 
-// wordsOf is what is indexed and embedded of a piece.
+// wordsOf returns the text of a chunk that is indexed and embedded.
 func wordsOf(path string, p *Piece) string {
 	if strings.HasPrefix(path, memoryPrefix) {
 		return p.Words(memoryName(path))
@@ -69,41 +70,42 @@ func keyOf(words string) Key {
 	return Key(sum[:16])
 }
 
-// identify names a piece, in the form of a UUID: the same piece has the same name for everybody, always. again counts pieces
-// of a source that are the same.
+// identify returns an id for a chunk in the form of a UUID: the same chunk always has the same id,
+// in every process. again counts the identical chunks before it in its source.
 func identify(path, name, text string, again int) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d:%s%d:%s%d:%s%d", len(path), path, len(name), name, len(text), text, again))
-	sum[6] = sum[6]&0x0f | 0x80 // version 8: made as the maker likes
+	sum[6] = sum[6]&0x0f | 0x80 // version 8: custom
 	sum[8] = sum[8]&0x3f | 0x80
 	s := hex.EncodeToString(sum[:16])
 	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
 }
 
-// A reach tells by its path whether a source may be found. It is for one load: it remembers folders.
-type reach struct {
+// A pathFilter decides by its path whether a source may be found. It is used for one load, because
+// it caches folders.
+type pathFilter struct {
 	skip    func(path string, folder bool) bool
-	folders map[string]bool // whether they are out of reach
+	folders map[string]bool // whether a folder is hidden
 }
 
-// reach gives what the rules say. Nothing is loaded as long as they are not known.
-func (x *Index) reach() (*reach, error) {
-	c := &x.conductor
+// pathFilter returns the filter. Nothing is loaded until the rules are known.
+func (x *Index) pathFilter() (*pathFilter, error) {
+	c := &x.refresher
 	if c.skip == nil && x.o.Skip != nil {
 		skip, err := x.o.Skip()
 		if err != nil {
-			return nil, fmt.Errorf("learn what may not be searched: %w", err)
+			return nil, fmt.Errorf("read search rules: %w", err)
 		}
 		c.skip = skip
 	}
-	return &reach{skip: c.skip, folders: map[string]bool{}}, nil
+	return &pathFilter{skip: c.skip, folders: map[string]bool{}}, nil
 }
 
-// hides tells whether a path, or a folder above it, is out of reach.
-func (r *reach) hides(path string) bool {
+// hides reports whether a path, or a folder above it, is hidden.
+func (r *pathFilter) hides(path string) bool {
 	return r.skip != nil && (r.hidesFolder(folderOf(path)) || r.skip(path, false))
 }
 
-func (r *reach) hidesFolder(path string) bool {
+func (r *pathFilter) hidesFolder(path string) bool {
 	if path == "" {
 		return false
 	}
@@ -117,12 +119,12 @@ func (r *reach) hidesFolder(path string) bool {
 
 func folderOf(path string) string { return path[:max(strings.LastIndexByte(path, '/'), 0)] }
 
-// bare is a source without its pieces if it is out of reach. That it is kept is remembered, so that it is removed like a file that is
-// no more; until then, which takes as long as a look at all files, nothing of it can be found.
+// bare returns a hidden source without its chunks. The catalog still records the source, so that it
+// is removed from the store like a deleted file; until then nothing of it can be found.
 func (l *loading) bare(s Source) Source {
 	switch {
-	case strings.HasPrefix(s.Path, sessionPrefix) || isMark(s.Path): // these are no paths
-	case l.reach.hides(strings.TrimPrefix(l.x.shownPath(s.Path), "./")):
+	case strings.HasPrefix(s.Path, sessionPrefix) || isMark(s.Path): // these are not paths of files
+	case l.pathFilter.hides(strings.TrimPrefix(l.x.shownPath(s.Path), "./")):
 		s.Pieces = nil
 	}
 	return s

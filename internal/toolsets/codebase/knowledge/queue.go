@@ -7,49 +7,49 @@ import (
 	"sync"
 )
 
-// urgency says what is indexed before what.
+// urgency is the priority of a job.
 type urgency uint8
 
 const (
-	fresh urgency = iota // somebody may look for it right now
-	prose                // what people wrote for people
+	fresh urgency = iota // somebody may search for it right now
+	prose                // documents written for people
 	other
 )
 
-// A job is a file to be looked at, which may be gone.
+// A job is a file to be examined, which may no longer exist.
 type job struct {
 	path    string // of the source
-	must    bool   // read it, whatever its stamp says
-	stamp   stamp  // as it was when it was put here
+	must    bool   // read it even if its stamp is unchanged
+	stamp   stamp  // at the time of queueing
 	urgency urgency
-	dead    bool // in the heap still, but to be skipped
+	dead    bool // still in the heap, but to be skipped
 }
 
-// before is the order of jobs: the small ones first, so that much is there soon.
+// before is the order of jobs: small files first, so that many are indexed soon.
 func (j *job) before(k *job) bool {
 	order := cmp.Or(cmp.Compare(j.urgency, k.urgency), cmp.Compare(j.stamp.size, k.stamp.size))
 	return order < 0 || order == 0 && j.path < k.path
 }
 
-// A queue is the jobs that wait. A path is in one hand at a time.
+// A queue holds the waiting jobs. Only one worker at a time processes a path.
 type queue struct {
 	mu      sync.Mutex
 	waiting jobHeap
 	byPath  map[string]*job
-	held    map[string]*hand
-	done    int           // since the count began
-	runs    int           // who want the count of all that is done meanwhile
-	changed chan struct{} // closed and made anew with every change
+	held    map[string]*active
+	done    int           // since counting began
+	runs    int           // callers that count everything done meanwhile
+	changed chan struct{} // closed and replaced with every change
 }
 
-// A hand is what somebody does, and what is to be done with the same path afterwards.
-type hand struct{ now, later *job }
+// active holds the job being processed for a path and the one to process next.
+type active struct{ now, later *job }
 
 func newQueue() *queue {
-	return &queue{byPath: map[string]*job{}, held: map[string]*hand{}, changed: make(chan struct{})}
+	return &queue{byPath: map[string]*job{}, held: map[string]*active{}, changed: make(chan struct{})}
 }
 
-// put adds jobs, each in the place of the one for the same path.
+// put adds jobs. Each replaces the one for the same path.
 func (q *queue) put(jobs ...*job) {
 	if len(jobs) == 0 {
 		return
@@ -59,10 +59,10 @@ func (q *queue) put(jobs ...*job) {
 	for _, j := range jobs {
 		q.add(j)
 	}
-	q.tell()
+	q.broadcast()
 }
 
-// restart begins to count anew, if there is nothing to do and nobody counts.
+// restart resets the count if there is nothing to do and nobody is counting.
 func (q *queue) restart() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -71,7 +71,7 @@ func (q *queue) restart() {
 	}
 }
 
-// count begins to count anew as restart does, and goes on until it is stopped.
+// count resets the count like restart, and keeps it running until it is stopped.
 func (q *queue) count() (stop func()) {
 	q.restart()
 	q.more(1)
@@ -84,14 +84,14 @@ func (q *queue) more(runs int) {
 	q.runs += runs
 }
 
-// isHeld tells whether somebody is at work on a path.
+// isHeld reports whether a worker is processing a path.
 func (q *queue) isHeld(path string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.held[path] != nil
 }
 
-// add puts one job. mu must be locked.
+// add adds one job. The caller must hold mu.
 func (q *queue) add(j *job) {
 	if h := q.held[j.path]; h != nil {
 		j.merge(h.later)
@@ -107,26 +107,27 @@ func (q *queue) add(j *job) {
 	heap.Push(&q.waiting, j)
 }
 
-// merge takes over what an older job for the same path wanted.
+// merge takes over the requirements of an older job for the same path.
 func (j *job) merge(old *job) {
 	if old != nil {
 		j.urgency, j.must = min(j.urgency, old.urgency), j.must || old.must
 	}
 }
 
-// tell wakes all who wait for a change. mu must be locked.
-func (q *queue) tell() {
+// broadcast wakes all who wait for a change. The caller must hold mu.
+func (q *queue) broadcast() {
 	close(q.changed)
 	q.changed = make(chan struct{})
 }
 
-// Batches are of so many files, or of so many bytes.
+// Limits of a batch, in files and in bytes.
 const (
 	batchFiles = 32
 	batchBytes = 1 << 20
 )
 
-// take gives the next jobs, no less urgent than least. They must be given back by finish.
+// take returns the next jobs that are at least as urgent as least. The caller must return them with
+// finish.
 func (q *queue) take(least urgency) []*job {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -139,14 +140,14 @@ func (q *queue) take(least urgency) []*job {
 		}
 		heap.Pop(&q.waiting)
 		delete(q.byPath, j.path)
-		q.held[j.path] = &hand{now: j}
+		q.held[j.path] = &active{now: j}
 		size += j.stamp.size
 		batch = append(batch, j)
 	}
 	return batch
 }
 
-// first is the job that comes next; nil if there is none. mu must be locked.
+// first returns the next job, or nil. The caller must hold mu.
 func (q *queue) first() *job {
 	for len(q.waiting) > 0 && q.waiting[0].dead {
 		heap.Pop(&q.waiting)
@@ -157,7 +158,7 @@ func (q *queue) first() *job {
 	return q.waiting[0]
 }
 
-// finish gives jobs back: done, or to be done again.
+// finish returns jobs: done, or to be done again.
 func (q *queue) finish(jobs []*job, done bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -176,10 +177,10 @@ func (q *queue) finish(jobs []*job, done bool) {
 			q.add(next)
 		}
 	}
-	q.tell()
+	q.broadcast()
 }
 
-// prune takes out jobs that are done by somebody else.
+// prune removes jobs that another process has done.
 func (q *queue) prune(over func(*job) bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -190,17 +191,18 @@ func (q *queue) prune(over func(*job) bool) {
 			q.done++
 		}
 	}
-	q.tell()
+	q.broadcast()
 }
 
-// progress is how many jobs are left, and how many are done since the count began.
+// progress returns how many jobs are left, and how many are done since counting began.
 func (q *queue) progress() (left, done int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.byPath) + len(q.held), q.done
 }
 
-// await waits until ready, which is called with the queue locked, is true; false if ctx ended before.
+// await waits until ready, which is called with the queue locked, returns true. It returns false if
+// ctx ends first.
 func (q *queue) await(ctx context.Context, ready func() bool) bool {
 	for {
 		q.mu.Lock()
@@ -217,11 +219,12 @@ func (q *queue) await(ctx context.Context, ready func() bool) bool {
 	}
 }
 
-// some tells whether there is a job to take, none whether nothing is left. mu must be locked.
+// some reports whether there is a job to take, none whether nothing is left. The caller must hold
+// mu.
 func (q *queue) some() bool { return len(q.byPath) > 0 }
 func (q *queue) none() bool { return len(q.byPath) == 0 && len(q.held) == 0 }
 
-// calm tells whether nothing fresh is left. mu must be locked.
+// calm reports whether nothing fresh is left. The caller must hold mu.
 func (q *queue) calm() bool {
 	if j := q.first(); j != nil && j.urgency == fresh {
 		return false

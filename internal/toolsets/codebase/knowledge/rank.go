@@ -14,17 +14,17 @@ import (
 	"remit/internal/search/tokenize"
 )
 
-// The score of a piece is that of its words and meaning, times the weight of its source, times 1 and what its age and the
-// reads of its file add to it.
+// The score of a chunk is that of its words and meaning, times the weight of its source, times (1 +
+// the boosts for its age and for the reads of its file).
 const (
 	discoveryWeight = 1
-	docsWeight      = 0.7 // what somebody took the trouble to note comes first
-	codeWeight      = 0.6 // there is so much of it that it would drown the rest
+	docsWeight      = 0.7 // what somebody took the trouble to write down comes first
+	codeWeight      = 0.6 // there is so much code that it would drown the rest
 	sessionWeight   = 0.45
 
-	namedBoost = 0.15 // for discoveries of a type that the query names: who asks for issues wants issues
+	namedBoost = 0.15 // for discoveries of a type that the query names: a query for issues wants issues
 
-	recencyBoost = 0.05 // for a memory entry or session of today, falling evenly to nothing
+	recencyBoost = 0.05 // for a memory entry or session of today, falling linearly to zero
 	recencySpan  = 90 * 24 * time.Hour
 	accessBoost  = 0.05 // for a file that is read all the time
 )
@@ -41,22 +41,22 @@ func weightOf(source string) float32 {
 	return discoveryWeight
 }
 
-// recency is 1 for what was done now, or is to come, and 0 for what is old.
+// recency returns 1 for a date of now or in the future, falling to 0 for an old one.
 func recency(date int64, now time.Time) float64 {
 	return min(1, max(0, 1-float64(now.Sub(time.Unix(date, 0)))/float64(recencySpan)))
 }
 
-// A candidate is a piece that may become a hit.
+// A candidate is a chunk that may become a hit.
 type candidate struct {
 	place
 	score float64
 	piece Piece
-	bag   map[string]struct{} // the words of the piece, once fold has looked at it
+	bag   map[string]struct{} // the words of the chunk, after fold has compared it
 }
 
-// find answers a query. moved says that some of what was found is not there any more.
-func (x *Index) find(ctx context.Context, q Query, w way) (answer Answer, moved bool, err error) {
-	defer x.courtesy.search()()
+// find answers a query. moved reports that some of the results no longer exist.
+func (x *Index) find(ctx context.Context, q Query, w method) (answer Answer, moved bool, err error) {
+	defer x.priority.search()()
 	x.catalog.searching.RLock()
 	candidates, total, err := x.rank(ctx, q, w)
 	x.catalog.searching.RUnlock()
@@ -77,13 +77,13 @@ func (x *Index) find(ctx context.Context, q Query, w way) (answer Answer, moved 
 	return answer, moved, nil
 }
 
-// leastWindow is how many of the best are read at least, as some of them may say the same.
-const leastWindow = 30
+// minWindow is the minimum number of best candidates that are read, since some may be duplicates.
+const minWindow = 30
 
-// rank gives the best pieces by words, meaning and source. The caller holds searching.
-func (x *Index) rank(ctx context.Context, q Query, w way) ([]candidate, int, error) {
+// rank returns the best chunks by words, meaning and source. The caller must hold searching.
+func (x *Index) rank(ctx context.Context, q Query, w method) ([]candidate, int, error) {
 	found, err := w.index.Search(hybrid.Query{
-		Text: w.text, Vector: w.vector, Keep: x.filter(q), Weigh: x.weigh(q.Text), Limit: max(leastWindow, 3*q.Limit),
+		Text: w.text, Vector: w.vector, Keep: x.filter(q), Weigh: x.weigh(q.Text), Limit: max(minWindow, 3*q.Limit),
 		Fine: func(ids []hybrid.ID) ([][]float32, error) { return x.fine(ctx, w.id, ids), nil },
 	})
 	if err != nil {
@@ -101,7 +101,7 @@ func (x *Index) rank(ctx context.Context, q Query, w way) ([]candidate, int, err
 	return candidates, found.Total, nil
 }
 
-// filter gives the filter of a query.
+// filter returns the filter of a query.
 func (x *Index) filter(q Query) (keep func(hybrid.ID) bool) {
 	kind, module := unique.Make(q.Type), unique.Make(q.Module)
 	discovery, session := unique.Make(chunk.Discovery), unique.Make(chunk.Session)
@@ -109,7 +109,7 @@ func (x *Index) filter(q Query) (keep func(hybrid.ID) bool) {
 	anyModule := q.Module == ""
 	return func(id hybrid.ID) bool {
 		e := x.catalog.table.get(id)
-		return e != nil && !e.origin.absent.Load() && // one that is retired passes: what takes its place may not be there yet
+		return e != nil && !e.origin.absent.Load() && // a retired one passes: its replacement may not exist yet
 			(anyKind || e.kind == kind && e.source == discovery) &&
 			(anyModule || e.module == module) &&
 			(q.Not == "" || e.origin.path != q.Not) &&
@@ -117,7 +117,7 @@ func (x *Index) filter(q Query) (keep func(hybrid.ID) bool) {
 	}
 }
 
-// named gives the type of discovery that a query speaks of; "" if of none, or of several.
+// named returns the type of discovery that a query names; "" if it names none or several.
 func named(query string) string {
 	found := ""
 	for _, word := range tokenize.Of(query) {
@@ -130,19 +130,20 @@ func named(query string) string {
 	return found
 }
 
-// namedTypes are the types of discoveries by the words for them.
+// namedTypes maps words to types of discoveries.
 var namedTypes = map[string]string{
 	"decision": chunk.Decision, "decisions": chunk.Decision, "decided": chunk.Decision, "rule": chunk.Rule, "rules": chunk.Rule,
 	"pattern": chunk.Pattern, "patterns": chunk.Pattern, "issue": chunk.Issue, "issues": chunk.Issue,
 }
 
-// unnamed leaves out of a query the word that names a type: it says what is wanted, and need not stand in it.
+// unnamed removes from a query the word that names a type: it says what is wanted, but need not
+// occur in it.
 func unnamed(query string) string {
 	if named(query) == "" {
 		return query
 	}
 	rest := slices.DeleteFunc(strings.Fields(query), func(word string) bool { return named(word) != "" })
-	if len(rest) < 2 { // then there is nothing else that is asked for
+	if len(rest) < 2 { // then the query consists of nothing else
 		return query
 	}
 	return strings.Join(rest, " ")
@@ -162,10 +163,10 @@ func (x *Index) weigh(query string) func(hybrid.ID) float32 {
 	}
 }
 
-// fineTime is how long a search waits for vectors to compare closely.
+// fineTime is how long a search waits for full-precision vectors.
 const fineTime = 500 * time.Millisecond
 
-// fine reads vectors as they were before they were made small. Where that fails, the small ones are good enough.
+// fine reads full-precision vectors. If that fails, the quantised ones are good enough.
 func (x *Index) fine(ctx context.Context, model string, ids []hybrid.ID) [][]float32 {
 	ctx, cancel := context.WithTimeout(ctx, fineTime)
 	defer cancel()
@@ -191,10 +192,10 @@ func (x *Index) fine(ctx context.Context, model string, ids []hybrid.ID) [][]flo
 	return vectors
 }
 
-// boostTime is how long a search waits to know how files are read.
+// boostTime is how long a search waits for the importance of files.
 const boostTime = 200 * time.Millisecond
 
-// boost adds what age and reads say, and sorts.
+// boost adds the boosts for age and reads, and sorts.
 func (x *Index) boost(ctx context.Context, candidates []candidate) {
 	reads := x.reads(ctx, candidates)
 	now := x.o.Now()
@@ -202,7 +203,7 @@ func (x *Index) boost(ctx context.Context, candidates []candidate) {
 		c := &candidates[i]
 		access := min(1, max(0, reads[c.entry.origin.path]))
 		age := 0.0
-		if isFed(c.entry.origin.path) { // the files of a checkout are all of today
+		if isFed(c.entry.origin.path) { // all files of a fresh checkout have the same date
 			age = recency(c.entry.date, now)
 		}
 		c.score = min(1, c.score*(1+recencyBoost*age+accessBoost*access))
@@ -232,11 +233,12 @@ func (x *Index) reads(ctx context.Context, candidates []candidate) map[string]fl
 	return reads
 }
 
-// alike is how many words of two texts, in percent of all their words, must be in both for them to say the same.
+// alike is the percentage of common words, of all words of two texts, from which on they are
+// duplicates.
 const alike = 90
 
-// fold keeps the best candidates, at most limit of them, of those that say the same only the first. It tells how many it left
-// out because they do.
+// fold returns the best candidates, at most limit of them, and of duplicates only the first. It
+// also returns how many duplicates it left out.
 func fold(candidates []candidate, limit int) (kept []candidate, folded int) {
 	for _, c := range candidates {
 		c.bag = bagOf(c.piece.Text)
@@ -251,7 +253,7 @@ func fold(candidates []candidate, limit int) (kept []candidate, folded int) {
 	return kept, folded
 }
 
-// bagOf is the words of a text, in lower case.
+// bagOf returns the words of a text in lower case.
 func bagOf(text string) map[string]struct{} {
 	bag := map[string]struct{}{}
 	for word := range strings.FieldsFuncSeq(strings.ToLower(text), isBetween) {
@@ -262,7 +264,8 @@ func bagOf(text string) map[string]struct{} {
 
 func isBetween(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 
-// isAlike compares what two texts have in common with all that they have. Texts without words are never alike.
+// isAlike reports whether two texts are duplicates by their common words. Texts without words never
+// are.
 func isAlike(a, b map[string]struct{}) bool {
 	if len(a) > len(b) {
 		a, b = b, a

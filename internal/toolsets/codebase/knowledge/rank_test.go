@@ -17,7 +17,7 @@ import (
 	"remit/internal/search/hybrid"
 )
 
-// discoveryLine is a line of a memory file.
+// discoveryLine returns a line of a memory file.
 func discoveryLine(kind, module, date, text string) string {
 	return fmt.Sprintf(`{"type":%q,"module":%q,"date":%q,"content":%q}`, kind, module, date, text)
 }
@@ -124,7 +124,7 @@ func TestFoldAlone(t *testing.T) {
 	}
 }
 
-// TestBoosts declares what age, reads and sources do to a score.
+// TestBoosts specifies the effect of age, reads and sources on a score.
 func TestBoosts(t *testing.T) {
 	b := newBench(t)
 	text := "The quagga grazes here"
@@ -183,7 +183,7 @@ func TestReadsOfFiles(t *testing.T) {
 	b.search(x, Query{Text: "quagga"})
 }
 
-// TestIdentity gives every piece a name of its own, the same for everybody.
+// TestIdentity: every chunk has a unique id, the same in every process.
 func TestIdentity(t *testing.T) {
 	names := map[string]bool{}
 	for _, parts := range [][3]string{{"a", "b", "c"}, {"ab", "", "c"}, {"a", "bc", ""}, {"", "", ""}} {
@@ -201,7 +201,7 @@ func TestIdentity(t *testing.T) {
 	c := newCatalog(func() int { return 0 }, nil)
 	s := Source{Path: "p", Generation: 1}
 	for i, text := range []string{"x", "y", "x", "x"} {
-		s.Pieces = append(s.Pieces, newPiece("p", i, chunk.Piece{Source: chunk.Code, Text: text}))
+		s.Pieces = append(s.Pieces, newChunk("p", i, chunk.Piece{Source: chunk.Code, Text: text}))
 	}
 	c.apply([]Source{s}, nil)
 	var again []int
@@ -224,7 +224,7 @@ func TestCatalog(t *testing.T) {
 			s := Source{Path: path, Generation: generation + 1, Gone: rapid.Bool().Draw(rt, "gone")}
 			if !s.Gone {
 				for i := range rapid.IntRange(0, 4).Draw(rt, "pieces") {
-					s.Pieces = append(s.Pieces, newPiece(path, i, chunk.Piece{Source: chunk.Docs, Text: fmt.Sprint(generation, i)}))
+					s.Pieces = append(s.Pieces, newChunk(path, i, chunk.Piece{Source: chunk.Docs, Text: fmt.Sprint(generation, i)}))
 				}
 			}
 			searching := rapid.Bool().Draw(rt, "searching")
@@ -250,7 +250,7 @@ func TestCatalog(t *testing.T) {
 			total += len(s.Pieces)
 			for i, id := range x.catalog.origins[path].ids {
 				if x.catalog.table.get(id).key != s.Pieces[i].Key {
-					rt.Fatalf("%s: piece %d is another", path, i)
+					rt.Fatalf("%s: chunk %d differs", path, i)
 				}
 			}
 		}
@@ -260,13 +260,13 @@ func TestCatalog(t *testing.T) {
 	})
 }
 
-// TestSlowChange comes too late: a newer one of the same source was faster.
+// TestSlowChange: a change that is overtaken by a newer one of the same source has no effect.
 func TestSlowChange(t *testing.T) {
 	b := &bench{t: t}
 	x := &Index{catalog: newCatalog(func() int { return 0 }, nil)}
 	c := x.catalog
 	source := func(generation int64) Source {
-		return Source{Path: "p", Generation: generation, Pieces: []Piece{newPiece("p", 0, chunk.Piece{Text: fmt.Sprint(generation)})}}
+		return Source{Path: "p", Generation: generation, Pieces: []Piece{newChunk("p", 0, chunk.Piece{Text: fmt.Sprint(generation)})}}
 	}
 	slow := source(1)
 	o, news := c.begin(slow)

@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	farTexts    = 64 // texts in a request
-	farRequests = 2  // at once
-	farEnough   = 95 // percent of the pieces must have vectors before searches go by them
+	remoteTexts    = 64 // texts in a request
+	remoteRequests = 2  // concurrent requests
+	remoteCoverage = 95 // percentage of chunks that must have vectors before searches use them
 
-	probe = "What do the tests cover?" // a text that every service takes
+	probe = "What do the tests cover?" // a text that every service accepts
 )
 
-// A remote makes the vectors of a remote model in the background, and those of queries.
+// A remote computes the vectors of a remote model for chunks in the background, and for queries.
 type remote struct {
 	x     *Index
 	model Embedder
@@ -27,13 +27,13 @@ type remote struct {
 
 	mu      sync.Mutex // guards the rest
 	failed  error      // the last failure, until something succeeds
-	resting time.Time  // queries do not ask before
-	wanted  int        // how often there was something to embed
-	done    int        // which of these was the last that all was embedded after
+	resting time.Time  // no queries before this time
+	wanted  int        // counts requests for embedding
+	done    int        // the value of wanted at the last complete embedding
 	changed chan struct{}
 }
 
-// nudge says that there may be something to embed.
+// nudge signals that there may be something to embed.
 func (r *remote) nudge() {
 	r.note(func() { r.wanted++ })
 	select {
@@ -42,7 +42,7 @@ func (r *remote) nudge() {
 	}
 }
 
-// note changes what is known, and tells those who wait.
+// note changes the state and wakes the waiting goroutines.
 func (r *remote) note(change func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -51,7 +51,7 @@ func (r *remote) note(change func()) {
 	r.changed = make(chan struct{})
 }
 
-// run embeds whatever has no vector yet, until the index is closed.
+// run embeds everything without a vector, until the index is closed.
 func (r *remote) run() {
 	for {
 		select {
@@ -63,7 +63,7 @@ func (r *remote) run() {
 	}
 }
 
-// persist tries until everything is embedded.
+// persist retries until everything is embedded.
 func (r *remote) persist() {
 	delay := r.x.limits.retry
 	for {
@@ -81,7 +81,7 @@ func (r *remote) persist() {
 		first := false
 		r.note(func() { first, r.failed = r.failed == nil, err })
 		if first {
-			r.x.o.Log.Warn("the remote model makes no vectors for now", "error", err)
+			r.x.o.Log.Warn("the remote model fails, will retry", "error", err)
 		}
 		if !r.x.pause(delay) {
 			return
@@ -90,14 +90,14 @@ func (r *remote) persist() {
 	}
 }
 
-// embedAll gives every piece its vector.
+// embedAll gives every chunk its vector.
 func (r *remote) embedAll() error {
 	if _, err := r.index(r.x.ctx); err != nil {
 		return err
 	}
 	next := hybrid.ID(0)
 	for {
-		picked := r.x.catalog.uncovered(&next, farTexts*farRequests*2)
+		picked := r.x.catalog.uncovered(&next, remoteTexts*remoteRequests*2)
 		if len(picked) == 0 {
 			return nil
 		}
@@ -108,35 +108,36 @@ func (r *remote) embedAll() error {
 	}
 }
 
-// index returns the index of the model's vectors. Before the first one it asks for a vector, to know the dimension.
+// index returns the index of the model's vectors. Before the first one it requests a vector, to
+// learn the dimension.
 func (r *remote) index(ctx context.Context) (*hybrid.Index, error) {
-	if far := r.x.catalog.far.Load(); far != nil {
-		return far, nil
+	if remoteIndex := r.x.catalog.remoteIndex.Load(); remoteIndex != nil {
+		return remoteIndex, nil
 	}
 	if r.model.Dim() == 0 {
 		if _, err := r.model.Embed(ctx, []string{probe}); err != nil {
 			return nil, err
 		}
 	}
-	r.x.catalog.far.CompareAndSwap(nil, hybrid.New(r.model.Dim()))
-	return r.x.catalog.far.Load(), nil
+	r.x.catalog.remoteIndex.CompareAndSwap(nil, hybrid.New(r.model.Dim()))
+	return r.x.catalog.remoteIndex.Load(), nil
 }
 
-// isRefused tells whether a service does not take a text.
+// isRefused reports whether a service rejected a text.
 func isRefused(err error) bool {
 	var failed *embedapi.Error
 	return errors.As(err, &failed) && failed.Refused
 }
 
-// shortly says why there are no vectors, without what is nobody's business.
+// shortly returns why there are no vectors, without internal details.
 func shortly(err error) string {
 	if failed, ok := errors.AsType[*embedapi.Error](err); ok {
 		return failed.Reason
 	}
-	return "the service cannot be asked"
+	return "the service cannot be reached"
 }
 
-// vector embeds a query. After a failure nobody asks for a while, unless there is nothing to fall back on.
+// vector embeds a query. After a failure no query is sent for a while, unless there is no fallback.
 func (r *remote) vector(ctx context.Context, text string) ([]float32, error) {
 	now := r.x.o.Now()
 	r.mu.Lock()
@@ -158,17 +159,17 @@ func (r *remote) vector(ctx context.Context, text string) ([]float32, error) {
 	return vectors[0], nil
 }
 
-// progress notes in a state how far the vectors are.
+// progress adds the embedding progress to a state.
 func (r *remote) progress(s *State) {
-	covered, pieces := r.x.catalog.coverage()
-	if covered == pieces {
+	covered, chunks := r.x.catalog.coverage()
+	if covered == chunks {
 		return
 	}
 	r.mu.Lock()
 	failed := r.failed
 	r.mu.Unlock()
-	s.Unembedded = pieces - covered
-	s.Note = fmt.Sprintf("the remote model has %d %% of the vectors", covered*100/max(1, pieces))
+	s.Unembedded = chunks - covered
+	s.Note = fmt.Sprintf("the remote model has %d %% of the vectors", covered*100/max(1, chunks))
 	if failed != nil {
 		s.Note += ": " + shortly(failed)
 	}

@@ -12,8 +12,8 @@ import (
 	"remit/internal/search/embedapi"
 )
 
-// far is a remote model for a bench.
-func far(id string, dim int) *wordModel { return &wordModel{id: id, dim: dim} }
+// remoteModel returns a remote model for a bench.
+func remoteModel(id string, dim int) *wordModel { return &wordModel{id: id, dim: dim} }
 
 func withRemote(e Embedder, only bool) func(*Options) {
 	return func(o *Options) { o.Remote, o.RemoteOnly = e, only }
@@ -34,7 +34,7 @@ func (b *bench) answers(x *Index, text, path, model, note string) {
 func TestRemote(t *testing.T) {
 	b := newBench(t)
 	b.project()
-	remote := far("far:512", 512)
+	remote := remoteModel("far:512", 512)
 	x := b.open(withRemote(remote, false))
 	b.run(x)
 	if got := remote.took(); len(got) != 2 {
@@ -62,11 +62,11 @@ func TestRemote(t *testing.T) {
 	}
 }
 
-// TestRemoteDown falls back on the local model, and comes back.
+// TestRemoteDown: searches fall back to the local model, and return to the remote one.
 func TestRemoteDown(t *testing.T) {
 	b := newBench(t)
 	b.project()
-	remote := far("far:512", 512)
+	remote := remoteModel("far:512", 512)
 	remote.setHook(failing("the service cannot be reached"))
 	x := b.open(withRemote(remote, false))
 	b.run(x)
@@ -112,7 +112,7 @@ func (b *bench) run2(x *Index) {
 func TestRemoteSlow(t *testing.T) {
 	b := newBench(t)
 	b.project()
-	remote := far("far:512", 512)
+	remote := remoteModel("far:512", 512)
 	x := b.open(withRemote(remote, false))
 	b.run(x)
 	x.limits.query = time.Millisecond
@@ -123,11 +123,11 @@ func TestRemoteSlow(t *testing.T) {
 	b.answers(x, "tractors", "docs/guide.md", "words:1", "timed out after 1ms")
 }
 
-// TestRemoteOnly gives the reason where there is no fallback.
+// TestRemoteOnly: without a fallback the error contains the reason.
 func TestRemoteOnly(t *testing.T) {
 	b := newBench(t)
 	b.project()
-	remote := far("far:512", 512)
+	remote := remoteModel("far:512", 512)
 	remote.setHook(failing("API rate limit exceeded"))
 	x := b.open(withRemote(remote, true))
 	var failed *EmbeddingError
@@ -140,7 +140,7 @@ func TestRemoteOnly(t *testing.T) {
 	remote.setHook(func(context.Context, []string) ([][]float32, error) {
 		return nil, errors.New("dial tcp: " + t.TempDir())
 	})
-	if _, err := x.Search(t.Context(), Query{Text: "tractors"}); !errors.As(err, &failed) || failed.Details != "the service cannot be asked" {
+	if _, err := x.Search(t.Context(), Query{Text: "tractors"}); !errors.As(err, &failed) || failed.Details != "the service cannot be reached" {
 		t.Errorf("%v", err)
 	}
 	remote.setHook(nil)
@@ -153,17 +153,17 @@ func TestRemoteOnly(t *testing.T) {
 	b.answers(x, "tractors", "docs/guide.md", "far:512", "")
 }
 
-// TestSwitchingModels keeps answering while vectors are made anew.
+// TestSwitchingModels: searches keep working while vectors are computed again.
 func TestSwitchingModels(t *testing.T) {
 	b := newBench(t)
 	for i := range 200 {
 		b.write(fmt.Sprintf("d%d/page.md", i), fmt.Sprintf("# Page\n\nThis is about subject%d alone.\n", i))
 	}
-	x := b.open(withRemote(far("far:512", 512), false))
+	x := b.open(withRemote(remoteModel("far:512", 512), false))
 	b.run(x)
 	x.Close()
 
-	other := far("other:300", 300)
+	other := remoteModel("other:300", 300)
 	hold := make(chan struct{})
 	first := true
 	other.setHook(func(ctx context.Context, texts []string) ([][]float32, error) {
@@ -194,12 +194,12 @@ func TestSwitchingModels(t *testing.T) {
 	b.answers(x, "subject123", "d123/page.md", "words:1", "")
 }
 
-// TestRefusedText leaves a text that a service does not take without a vector, and that alone.
+// TestRefusedText: only a text that the service rejects gets no vector.
 func TestRefusedText(t *testing.T) {
 	b := newBench(t)
 	b.project()
 	b.write("docs/bad.md", "# Bad\n\nThe okapi is refused.\n")
-	remote := far("far:512", 512)
+	remote := remoteModel("far:512", 512)
 	remote.setHook(func(_ context.Context, texts []string) ([][]float32, error) {
 		for _, text := range texts {
 			if strings.Contains(text, "refused") {
@@ -253,7 +253,7 @@ func (l *lateModel) Embed(ctx context.Context, texts []string) ([][]float32, err
 func TestDimensionIsLearnt(t *testing.T) {
 	b := newBench(t)
 	b.project()
-	late := &lateModel{wordModel: far("far:512", 512)}
+	late := &lateModel{wordModel: remoteModel("far:512", 512)}
 	late.setHook(failing("no"))
 	x := b.open(withRemote(late, false))
 	b.run(x)

@@ -7,20 +7,21 @@ import (
 
 const (
 	tellEvery  = 200 * time.Millisecond
-	giveUp     = 4 // batches that fail one after the other, until Run says so
+	giveUp     = 4 // consecutive failed batches after which Run fails
 	sweepEvery = time.Hour
 )
 
-// Run brings everything up to date, the vectors of the remote model too. tell, which may be nil, is called a few times a
-// second and at the end. If the remote model fails, the State says so; with RemoteOnly it is an error.
-func (x *Index) Run(ctx context.Context, tell func(State)) error {
+// Run brings everything up to date, including the vectors of the remote model. It calls report,
+// which may be nil, a few times a second and at the end. If the remote model fails, the State says
+// so; with RemoteOnly Run returns an error.
+func (x *Index) Run(ctx context.Context, report func(State)) error {
 	ctx, leave, err := x.enter(ctx)
 	if err != nil {
 		return err
 	}
 	defer leave()
 	defer x.queue.count()()
-	stop := x.telling(ctx, tell)
+	stop := x.reporting(ctx, report)
 	defer stop()
 	if err := x.finish(ctx); err != nil {
 		return err
@@ -37,9 +38,9 @@ func (x *Index) Run(ctx context.Context, tell func(State)) error {
 	return err
 }
 
-// telling calls tell until it is stopped, and then once more.
-func (x *Index) telling(ctx context.Context, tell func(State)) (stop func()) {
-	if tell == nil {
+// reporting calls report until it is stopped, and then once more.
+func (x *Index) reporting(ctx context.Context, report func(State)) (stop func()) {
+	if report == nil {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -51,7 +52,7 @@ func (x *Index) telling(ctx context.Context, tell func(State)) (stop func()) {
 		for {
 			select {
 			case <-ticker.C:
-				tell(x.State())
+				report(x.State())
 			case <-ctx.Done():
 				return
 			}
@@ -60,11 +61,11 @@ func (x *Index) telling(ctx context.Context, tell func(State)) (stop func()) {
 	return func() {
 		cancel()
 		<-done
-		tell(x.State())
+		report(x.State())
 	}
 }
 
-// finish waits until all files are indexed that there are now.
+// finish waits until all current files are indexed.
 func (x *Index) finish(ctx context.Context) error {
 	for {
 		r := x.join()
@@ -88,7 +89,7 @@ func (x *Index) finish(ctx context.Context) error {
 	}
 }
 
-// isStuck gives the error if batches fail again and again.
+// isStuck returns the last error if batches fail repeatedly.
 func (x *Index) isStuck() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -98,7 +99,7 @@ func (x *Index) isStuck() error {
 	return x.status.trouble
 }
 
-// finish waits until all pieces have vectors, or until that fails.
+// finish waits until all chunks have vectors, or until embedding fails.
 func (r *remote) finish(ctx context.Context) error {
 	r.nudge()
 	for {
@@ -109,7 +110,7 @@ func (r *remote) finish(ctx context.Context) error {
 			return &EmbeddingError{Details: shortly(failed)}
 		}
 		if done || failed != nil {
-			return nil //nolint:nilerr // the State says so, and the local model answers
+			return nil //nolint:nilerr // the State reports it, and the local model answers
 		}
 		select {
 		case <-changed:
@@ -119,9 +120,9 @@ func (r *remote) finish(ctx context.Context) error {
 	}
 }
 
-// sweepDue tells whether it is time to sweep. Whoever is told so does it.
+// sweepDue reports whether it is time to sweep. If so, the caller must sweep.
 func (x *Index) sweepDue() bool {
-	if x.o.Remote != nil && x.o.Remote.ID() == "" { // whose vectors are not to be mistaken for somebody else's
+	if x.o.Remote != nil && x.o.Remote.ID() == "" { // without an id, its vectors could be mistaken for another model's
 		return false
 	}
 	at := x.o.Now()
@@ -134,8 +135,8 @@ func (x *Index) sweepDue() bool {
 	return true
 }
 
-// sweep removes what nobody needs any more from the store, and says there which models are wanted. The store knows whether another process
-// has done so lately.
+// sweep removes from the store what is no longer needed, and tells it which models are wanted. The
+// store skips the sweep if another process did it recently.
 func (x *Index) sweep(ctx context.Context) {
 	var models []string
 	if local := x.local(); local != nil {
@@ -149,11 +150,12 @@ func (x *Index) sweep(ctx context.Context) {
 		_, err = store.Sweep(ctx, models, sweepEvery)
 	}
 	if err != nil && ctx.Err() == nil {
-		x.o.Log.Debug("the store was not swept", "error", err)
+		x.o.Log.Debug("cannot sweep the index store", "error", err)
 	}
 }
 
-// tidy sweeps on the side, when there is nothing else to do. Run does so itself, and waits for it.
+// tidy sweeps in the background when there is nothing else to do. Run sweeps itself, and waits for
+// it.
 func (x *Index) tidy() {
 	x.queue.mu.Lock()
 	calm := x.queue.none() && x.queue.runs == 0
@@ -163,37 +165,37 @@ func (x *Index) tidy() {
 	}
 }
 
-// State is how far the index is.
+// State describes how far the index is.
 type State struct {
-	Files      int       `json:"files"`  // sources that are indexed: files, memory files and sessions
-	Pieces     int       `json:"pieces"` // of them
-	Done       int       `json:"done"`   // files that were looked at, of those that are looked at at the moment
+	Files      int       `json:"files"`  // indexed sources: files, memory files and sessions
+	Pieces     int       `json:"pieces"` // chunks of those sources
+	Done       int       `json:"done"`   // files processed in the current run
 	Total      int       `json:"total"`
-	Model      string    `json:"model"`                // whose vectors an answer goes by; "" if words alone count
-	Note       string    `json:"note,omitempty"`       // what is not as it should be, in a sentence for people
-	Waiting    int       `json:"waiting"`              // files that are to be indexed
-	Unembedded int       `json:"unembedded,omitempty"` // pieces that have no vector of the remote model yet
-	Indexing   bool      `json:"-"`                    // there is something to do
-	Updated    time.Time `json:"-"`                    // when all that there was was indexed; zero if that is not so yet
+	Model      string    `json:"model"`                // the model whose vectors are used; "" if only words count
+	Note       string    `json:"note,omitempty"`       // a sentence for people about anything that is wrong
+	Waiting    int       `json:"waiting"`              // files still to be indexed
+	Unembedded int       `json:"unembedded,omitempty"` // chunks without a vector of the remote model
+	Indexing   bool      `json:"-"`                    // whether there is work to do
+	Updated    time.Time `json:"-"`                    // when everything was last indexed; zero if it never was
 }
 
-// status is what calls tell each other of.
+// status is the state shared between calls.
 type status struct {
 	loaded  bool
-	settled bool // all was looked at once
+	settled bool // everything was examined once
 	updated time.Time
-	round   error // of the last round
+	refresh error // of the last refresh
 	trouble error // of the last batch
-	fails   int   // batches that failed one after the other
-	told    map[string]bool
-	swept   time.Time // when this process last had the store swept
+	fails   int   // consecutive failed batches
+	logged  map[string]bool
+	swept   time.Time // when this process last swept the store
 }
 
-// State tells how far the index is. It costs next to nothing.
+// State returns how far the index is. It is cheap.
 func (x *Index) State() State {
 	x.mu.Lock()
 	s := State{Updated: x.status.updated, Indexing: x.started && !x.status.settled}
-	trouble := x.status.round != nil || x.status.trouble != nil
+	trouble := x.status.refresh != nil || x.status.trouble != nil
 	started, loading := x.started, x.started && !x.status.loaded
 	x.mu.Unlock()
 	if started && x.local() != nil {
@@ -205,9 +207,9 @@ func (x *Index) State() State {
 	s.Indexing = s.Indexing || left > 0
 	switch {
 	case trouble:
-		s.Note = "what changed lately may be missing"
+		s.Note = "recent changes may be missing"
 	case loading:
-		s.Note = "what is known is still being read: some of it may be missing"
+		s.Note = "the stored index is still loading, so some results may be missing"
 	}
 	if x.remote != nil && left == 0 {
 		x.remote.progress(&s)
@@ -215,13 +217,13 @@ func (x *Index) State() State {
 	return s
 }
 
-// noteRound notes how a round ended.
-func (x *Index) noteRound(err error) {
+// noteRefresh records how a refresh ended.
+func (x *Index) noteRefresh(err error) {
 	left, _ := x.queue.progress()
 	now := x.o.Now()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.status.round = err
+	x.status.refresh = err
 	if err != nil {
 		return
 	}
@@ -231,7 +233,7 @@ func (x *Index) noteRound(err error) {
 	}
 }
 
-// noteTrouble notes how a batch ended.
+// noteTrouble records how a batch ended.
 func (x *Index) noteTrouble(err error) {
 	x.mu.Lock()
 	first := err != nil && x.status.trouble == nil
@@ -242,12 +244,12 @@ func (x *Index) noteTrouble(err error) {
 	}
 	x.mu.Unlock()
 	if first {
-		x.o.Log.Warn("files cannot be indexed for now", "error", err)
+		x.o.Log.Warn("cannot index files, will retry", "error", err)
 	}
 }
 
-// touch tells the remote model that there may be something to embed.
-func (x *Index) touch() {
+// nudgeRemote notifies the remote model that there may be something to embed.
+func (x *Index) nudgeRemote() {
 	if x.remote != nil {
 		x.remote.nudge()
 	}

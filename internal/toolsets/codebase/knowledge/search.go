@@ -8,68 +8,69 @@ import (
 	"remit/internal/search/hybrid"
 )
 
-// Query is what is looked for. Text alone is needed.
+// Query is a search query. Only Text is required.
 type Query struct {
 	Text   string
-	Type   string // of discoveries, which alone are found then; "" and "all": everything
-	Module string // exactly; "": any
-	Limit  int    // 5 if it is 0
+	Type   string // finds only discoveries of this type; "" and "all" find everything
+	Module string // exact name of a module; "" means any
+	Limit  int    // 0 means 5
 	Not    string // the path of a source to leave out
 
-	NoSessions bool // leaves out what clients did
+	NoSessions bool // leave out what clients did
 }
 
-// Answer is what was found.
+// Answer is the result of a search.
 type Answer struct {
 	Hits  []Hit // the best first
-	Total int   // how many pieces are relevant, those that say the same counted once as far as that is known
+	Total int   // number of relevant chunks; duplicates count once as far as they are known
 	State State
 }
 
-// Hit is a piece that was found.
+// Hit is a chunk that was found.
 type Hit struct {
-	ID      string    `json:"id"`   // a UUID, always the same for the same piece
+	ID      string    `json:"id"`   // a UUID, always the same for the same chunk
 	Type    string    `json:"type"` // of a discovery
 	Content string    `json:"content"`
 	Module  string    `json:"module,omitempty"`
 	Session string    `json:"session,omitempty"`
 	Date    time.Time `json:"date"`
-	Score   float64   `json:"score"`  // from 0 to 1, to be compared within an answer
+	Score   float64   `json:"score"`  // from 0 to 1, comparable within an answer only
 	Source  string    `json:"source"` // discovery, code, docs or session
 	Name    string    `json:"name,omitempty"`
-	Path    string    `json:"path,omitempty"` // of the source: a file, a memory file, or what was fed
+	Path    string    `json:"path,omitempty"` // of the source: a file, a memory file, or a source that was fed
 	Line    int       `json:"line,omitempty"`
 	End     int       `json:"endLine,omitempty"`
 }
 
-// Search finds what fits a query best. What was done to files and memory before is seen, as far as it is little; State says what
-// is not. It fails with ErrEmpty, *BuildingError, *EmbeddingError, or because the store does.
+// Search finds what matches a query best. It sees earlier changes of files and memory, unless there
+// are many; the State in the answer tells what is pending. It fails with ErrEmpty, *BuildingError
+// or *EmbeddingError, or if the store fails.
 func (x *Index) Search(ctx context.Context, q Query) (Answer, error) {
 	ctx, leave, err := x.enter(ctx)
 	if err != nil {
 		return Answer{}, err
 	}
 	defer leave()
-	patient, cancel := context.WithTimeout(ctx, x.limits.longest)
+	waitCtx, cancel := context.WithTimeout(ctx, x.limits.longest)
 	defer cancel()
-	vacant := x.outwait(patient, x.freshen(patient))
+	emptyReason := x.awaitFirst(waitCtx, x.freshen(waitCtx))
 	if err := x.gone(ctx); err != nil {
 		return Answer{}, err
 	}
-	if vacant != nil {
-		return Answer{}, vacant
+	if emptyReason != nil {
+		return Answer{}, emptyReason
 	}
 	if q.Limit <= 0 {
 		q.Limit = 5
 	}
-	way, err := x.choose(ctx, unnamed(q.Text))
+	method, err := x.choose(ctx, unnamed(q.Text))
 	if err != nil {
 		return Answer{}, err
 	}
-	answer, moved, err := x.find(ctx, q, way)
+	answer, moved, err := x.find(ctx, q, method)
 	if err == nil && moved { // another process changed what was found
-		_ = x.freshen(patient)
-		answer, _, err = x.find(ctx, q, way)
+		_ = x.freshen(waitCtx)
+		answer, _, err = x.find(ctx, q, method)
 	}
 	if stop := x.gone(ctx); stop != nil {
 		return Answer{}, stop
@@ -78,14 +79,14 @@ func (x *Index) Search(ctx context.Context, q Query) (Answer, error) {
 		return Answer{}, err
 	}
 	answer.State = x.State()
-	answer.State.Model = way.model
-	if way.note != "" {
-		answer.State.Note = way.note
+	answer.State.Model = method.model
+	if method.note != "" {
+		answer.State.Note = method.note
 	}
 	return answer, nil
 }
 
-// gone tells whether the caller has left, or the index is closed.
+// gone returns an error if the caller has cancelled or the index is closed.
 func (x *Index) gone(ctx context.Context) error {
 	if x.ctx.Err() != nil {
 		return ErrClosed
@@ -93,13 +94,13 @@ func (x *Index) gone(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// freshen waits for a round: as long as it may for memory files, since what was remembered is known to the next call, and for the rest as
-// long as that is worth it. It gives the round's error.
+// freshen waits for a refresh: for memory files as long as it may, because a call must find what an
+// earlier call remembered, and for the rest only a limited time. It returns the refresh's error.
 func (x *Index) freshen(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, x.limits.longest)
 	defer cancel()
-	patience := x.patience()
-	all, cancel := context.WithTimeout(ctx, patience)
+	freshTimeout := x.freshTimeout()
+	all, cancel := context.WithTimeout(ctx, freshTimeout)
 	defer cancel()
 	r := x.join()
 	select {
@@ -111,21 +112,21 @@ func (x *Index) freshen(ctx context.Context) error {
 	case <-all.Done():
 		return nil
 	}
-	if r.err == nil && patience == x.limits.first { // there may be nothing else to answer from
+	if r.err == nil && freshTimeout == x.limits.first { // there may be nothing else to answer from
 		x.queue.await(all, x.queue.none)
 	}
 	return r.err
 }
 
-// patience is how long somebody waits for the index to be up to date. While what was known before is still being read, nobody does but the
-// first: there is something to answer from.
-func (x *Index) patience() time.Duration {
-	_, pieces := x.catalog.counts()
+// freshTimeout returns how long a search waits for the index to be up to date. While the stored
+// index is still being loaded, only the first search waits: later ones have something to search in.
+func (x *Index) freshTimeout() time.Duration {
+	_, chunks := x.catalog.counts()
 	left, _ := x.queue.progress()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch {
-	case !x.started || pieces == 0:
+	case !x.started || chunks == 0:
 		return x.limits.first
 	case !x.status.loaded:
 		return 0
@@ -135,11 +136,11 @@ func (x *Index) patience() time.Duration {
 	return x.limits.fresh
 }
 
-// outwait says why there is nothing to search in, as vacant does. While the first index is being built it waits for the first pieces as long
-// as ctx lasts: a late answer is worth more than none.
-func (x *Index) outwait(ctx context.Context, failed error) error {
+// awaitFirst returns why there is nothing to search in, as emptyReason does. While the first index
+// is being built, it waits for the first chunks until ctx ends: a late answer is better than none.
+func (x *Index) awaitFirst(ctx context.Context, failed error) error {
 	for {
-		err := x.vacant(failed)
+		err := x.emptyReason(failed)
 		if !errors.As(err, new(*BuildingError)) {
 			return err
 		}
@@ -151,8 +152,8 @@ func (x *Index) outwait(ctx context.Context, failed error) error {
 	}
 }
 
-// vacant says why there is nothing to search in, if that is so.
-func (x *Index) vacant(failed error) error {
+// emptyReason returns why there is nothing to search in, or nil if there is something.
+func (x *Index) emptyReason(failed error) error {
 	state := x.State()
 	if state.Pieces > 0 {
 		return nil
@@ -166,35 +167,35 @@ func (x *Index) vacant(failed error) error {
 	return ErrEmpty
 }
 
-// A way is how a query is answered: by which index, with which vector.
-type way struct {
+// A method is how a query is answered: with which index and which vector.
+type method struct {
 	index  *hybrid.Index
-	id     string // of the vectors, in the store
+	id     string // of the vectors in the store
 	model  string
 	text   string
 	vector []float32
 	note   string
 }
 
-// choose takes the remote model if it can, and the local one otherwise.
-func (x *Index) choose(ctx context.Context, text string) (way, error) {
+// choose returns the remote model if it is usable, and the local one otherwise.
+func (x *Index) choose(ctx context.Context, text string) (method, error) {
 	note := ""
 	if x.remote != nil {
-		far, why, err := x.chooseFar(ctx, text)
-		if far.index != nil || err != nil {
-			return far, err
+		viaRemote, why, err := x.chooseRemote(ctx, text)
+		if viaRemote.index != nil || err != nil {
+			return viaRemote, err
 		}
 		note = why
 	}
-	w := way{index: x.catalog.local(), text: text, note: note}
+	w := method{index: x.catalog.local(), text: text, note: note}
 	local := x.local()
 	if local == nil {
 		return w, nil
 	}
 	w.id, w.model = local.ID(), local.ID()
 	err := guarded("embed query", func() error {
-		if k, can := local.(knower); can && !k.Knows(text) {
-			return nil // what is left of its words would find anything
+		if k, can := local.(vocabulary); can && !k.Knows(text) {
+			return nil // the remaining words would match anything
 		}
 		vectors, err := local.Embed(ctx, []string{text})
 		if err == nil && len(vectors) == 1 {
@@ -203,43 +204,43 @@ func (x *Index) choose(ctx context.Context, text string) (way, error) {
 		return err
 	})
 	if err != nil {
-		x.o.Log.Error("a query is answered by words alone", "error", err)
+		x.o.Log.Error("cannot embed a query, searching by words alone", "error", err)
 		w.id, w.model = "", ""
 	}
 	return w, nil
 }
 
-// A knower tells whether any word of a text means something to it.
-type knower interface{ Knows(text string) bool }
+// A vocabulary reports whether it has any word of a text.
+type vocabulary interface{ Knows(text string) bool }
 
-// chooseFar gives the way by the remote model, or why it is not taken.
-func (x *Index) chooseFar(ctx context.Context, text string) (w way, note string, err error) {
-	covered, pieces := x.catalog.coverage()
-	index := x.catalog.far.Load()
-	complete := index != nil && covered*100 >= pieces*farEnough
+// chooseRemote returns the method that uses the remote model, or why it cannot be used.
+func (x *Index) chooseRemote(ctx context.Context, text string) (w method, note string, err error) {
+	covered, chunks := x.catalog.coverage()
+	index := x.catalog.remoteIndex.Load()
+	complete := index != nil && covered*100 >= chunks*remoteCoverage
 	if !complete && !x.o.RemoteOnly {
-		return way{}, x.farNote(), nil
+		return method{}, x.remoteNote(), nil
 	}
 	vector, err := x.remote.vector(ctx, text)
 	if err == nil && !complete {
-		return way{}, x.farNote(), nil
+		return method{}, x.remoteNote(), nil
 	}
 	if err == nil {
 		id := x.o.Remote.ID()
-		return way{index: index, id: id, model: id, text: text, vector: vector}, "", nil
+		return method{index: index, id: id, model: id, text: text, vector: vector}, "", nil
 	}
 	if x.gone(ctx) == nil {
-		x.o.Log.Debug("a query was not embedded by the remote model", "error", err)
+		x.o.Log.Debug("the remote model did not embed a query", "error", err)
 	}
 	if x.o.RemoteOnly {
-		return way{}, "", &EmbeddingError{Details: shortly(err)}
+		return method{}, "", &EmbeddingError{Details: shortly(err)}
 	}
-	return way{}, "the local model answers, as the remote one does not: " + shortly(err), nil
+	return method{}, "using the local model because the remote one failed: " + shortly(err), nil
 }
 
-// farNote says how far the remote vectors are.
-func (x *Index) farNote() string {
+// remoteNote describes how far the embedding by the remote model is.
+func (x *Index) remoteNote() string {
 	var s State
 	x.remote.progress(&s)
-	return "the local model answers for now: " + s.Note
+	return "using the local model for now: " + s.Note
 }

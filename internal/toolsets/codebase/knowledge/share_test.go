@@ -14,14 +14,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// pages writes so many files.
+// pages writes a number of files.
 func (b *bench) pages(count int) {
 	for i := range count {
 		b.write(fmt.Sprintf("d%d/page.md", i), fmt.Sprintf("# Page\n\nThis is about subject%d alone.\n", i))
 	}
 }
 
-// TestTwoProcesses have one store: what one indexes the other finds, and nothing is embedded twice.
+// TestTwoProcesses: two processes share a store; what one indexes the other finds, and nothing is
+// embedded twice.
 func TestTwoProcesses(t *testing.T) {
 	b := newBench(t)
 	b.project()
@@ -45,7 +46,7 @@ func TestTwoProcesses(t *testing.T) {
 	b.sound(two)
 }
 
-// TestLease has one of two processes do the bulk of the work.
+// TestLease: one of two processes does the bulk of the work.
 func TestLease(t *testing.T) {
 	b := newBench(t)
 	b.pages(200)
@@ -61,7 +62,7 @@ func TestLease(t *testing.T) {
 	both.Wait()
 	b.finds(one, "subject77", "d77/page.md")
 	b.finds(two, "subject150", "d150/page.md")
-	if n := len(b.model.took()); n > 202+64+32 { // what is little both may do
+	if n := len(b.model.took()); n > 202+64+32 { // small amounts may be done by both
 		t.Errorf("embedded %d texts of 200", n)
 	}
 	if b.store.holder != "" || b.store.leases == 0 {
@@ -71,7 +72,7 @@ func TestLease(t *testing.T) {
 	b.sound(two)
 }
 
-// TestLeaseOfTheDead is taken over when it ends.
+// TestLeaseOfTheDead: the lease of a dead process is taken over when it expires.
 func TestLeaseOfTheDead(t *testing.T) {
 	b := newBench(t)
 	b.pages(100)
@@ -92,7 +93,7 @@ func TestLeaseOfTheDead(t *testing.T) {
 	b.finds(x, "subject5", "d5/page.md")
 }
 
-// until waits for something that others do.
+// until waits for a condition.
 func (b *bench) until(done func() bool) error {
 	for deadline := time.Now().Add(5 * time.Minute); !done(); runtime.Gosched() {
 		if time.Now().After(deadline) {
@@ -102,7 +103,7 @@ func (b *bench) until(done func() bool) error {
 	return nil
 }
 
-// TestFollower learns from another process what that has indexed, without reading it itself.
+// TestFollower: a process loads what another has indexed, without reading it itself.
 func TestFollower(t *testing.T) {
 	b := newBench(t)
 	b.pages(100)
@@ -126,7 +127,7 @@ func TestFollower(t *testing.T) {
 	b.embeds("subject5")
 }
 
-// TestOutdated begins again when the store does not know what is gone.
+// TestOutdated: a process starts again when the store no longer knows the deletions.
 func TestOutdated(t *testing.T) {
 	b := newBench(t)
 	b.project()
@@ -158,7 +159,7 @@ func TestOutdated(t *testing.T) {
 	}
 	b.sound(x)
 
-	b.store.mu.Lock() // and when it is made anew
+	b.store.mu.Lock() // and when the store is recreated
 	b.store.sources, b.store.vectors, b.store.generation = map[string]Source{}, map[string]map[Key][]float32{}, 0
 	b.store.mu.Unlock()
 	b.memory.add("m.jsonl", discoveryLine("rule", "zoo", "2026-01-01", "Every zebra is counted"))
@@ -172,7 +173,8 @@ func TestOutdated(t *testing.T) {
 	b.sound(x)
 }
 
-// TestStoreFails loses nothing: a search answers from what is in memory and in the files, and the rest is done later.
+// TestStoreFails: searches answer from memory and files; nothing is lost, and the rest is done
+// later.
 func TestStoreFails(t *testing.T) {
 	b := newBench(t)
 	b.project()
@@ -211,7 +213,7 @@ func TestStoreFails(t *testing.T) {
 	b.sound(x)
 }
 
-// TestRunFails says why, after some attempts.
+// TestRunFails: Run returns the reason after some attempts.
 func TestRunFails(t *testing.T) {
 	b := newBench(t)
 	b.pages(100)
@@ -229,7 +231,7 @@ func TestRunFails(t *testing.T) {
 	}
 }
 
-// TestRunCountsAllItDid: a round that begins while somebody counts does not take away what was done before it.
+// TestRunCountsAllItDid: a refresh that begins during a count does not reset it.
 func TestRunCountsAllItDid(t *testing.T) {
 	q := newQueue()
 	q.done = 7
@@ -270,7 +272,8 @@ func TestRunTells(t *testing.T) {
 	}
 }
 
-// TestTidy sweeps when there is nothing else to do, every hour at most, so that the models of who only searches stay wanted.
+// TestTidy: idle processes sweep at most once an hour, so that the models of processes that only
+// search stay wanted.
 func TestTidy(t *testing.T) {
 	b := newBench(t)
 	b.project()
@@ -296,7 +299,7 @@ func TestTidy(t *testing.T) {
 	}
 }
 
-// TestMoved looks again when another process has changed what was found.
+// TestMoved: a search repeats when another process has changed what was found.
 func TestMoved(t *testing.T) {
 	b := newBench(t)
 	b.project()
@@ -305,11 +308,11 @@ func TestMoved(t *testing.T) {
 	s := b.store.sources["docs/guide.md"]
 	moved := false
 	b.store.setBefore(func(op string) {
-		if op == "vectors" && !moved { // of the search that is under way
+		if op == "vectors" && !moved { // of the running search
 			moved = true
 			p := s.Pieces[0].Piece
 			p.Text = "Other tractors are here"
-			s.Pieces = []Piece{newPiece(s.Path, 0, p)}
+			s.Pieces = []Piece{newChunk(s.Path, 0, p)}
 			b.store.setBefore(nil)
 			b.store.Replace(t.Context(), []Source{s})
 		}

@@ -11,8 +11,8 @@ import (
 // showTime is how long a search waits for the store before it reads the files themselves.
 const showTime = 2 * time.Second
 
-// show reads the pieces of candidates. Those that are not what the catalog says are left out. If the store does not answer, the
-// pieces are cut from the files again.
+// show reads the chunks of candidates. It leaves out those that differ from the catalog. If the
+// store fails, it cuts the chunks from the files again.
 func (x *Index) show(ctx context.Context, candidates []candidate) ([]candidate, error) {
 	if len(candidates) == 0 {
 		return nil, nil
@@ -46,10 +46,10 @@ func (x *Index) fetch(ctx context.Context, places []place) (map[Ref]Piece, error
 	if err != nil {
 		return nil, err
 	}
-	return readPieces(ctx, store, places)
+	return readChunks(ctx, store, places)
 }
 
-// recut cuts the files that pieces are of.
+// recut cuts the files of chunks again.
 func (x *Index) recut(ctx context.Context, places []place) map[Ref]Piece {
 	cut := map[string][]Piece{}
 	found := map[Ref]Piece{}
@@ -70,7 +70,7 @@ func (x *Index) recut(ctx context.Context, places []place) map[Ref]Piece {
 	return found
 }
 
-// cutNow cuts a source as it is at the moment.
+// cutNow cuts the current content of a source.
 func (x *Index) cutNow(ctx context.Context, path string) []Piece {
 	if strings.HasPrefix(path, memoryPrefix) {
 		return x.cutPart(ctx, path)
@@ -82,7 +82,7 @@ func (x *Index) cutNow(ctx context.Context, path string) []Piece {
 	return x.cut(path, content)
 }
 
-// cutPart cuts a memory file, and gives the pieces of one part of it.
+// cutPart cuts a memory file and returns the chunks of one part of it.
 func (x *Index) cutPart(ctx context.Context, path string) (made []Piece) {
 	if x.o.Memory == nil {
 		return nil
@@ -95,12 +95,12 @@ func (x *Index) cutPart(ctx context.Context, path string) (made []Piece) {
 	_, _ = fmt.Sscanf(strings.TrimPrefix(path, memoryPrefix+memoryName(path)), "#%d", &part)
 	all = all[min(part*memoryPart, len(all)):]
 	for i, p := range all[:min(memoryPart, len(all))] {
-		made = append(made, newPiece(path, i, p))
+		made = append(made, newChunk(path, i, p))
 	}
 	return made
 }
 
-// hit is a candidate as callers see it.
+// hit converts a candidate into a Hit.
 func (x *Index) hit(c *candidate) Hit {
 	p, e := &c.piece, c.entry
 	path := x.shownPath(e.origin.path)
@@ -114,7 +114,7 @@ func (x *Index) hit(c *candidate) Hit {
 	}
 }
 
-// again counts the pieces of a source that come before one and are the same.
+// again counts the identical chunks of a source before this one.
 func (c *catalog) again(e *entry) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"remit/internal/search/chunk"
 )
 
-// memoryStore is a Store of two maps, which can be made to fail.
+// memoryStore is a Store in memory that can be made to fail.
 type memoryStore struct {
 	mu         sync.Mutex
 	generation int64
@@ -48,7 +48,7 @@ func (m *memoryStore) begin(ctx context.Context, op string) error {
 	return m.fail
 }
 
-// setBefore has f called before whatever is done from now on.
+// setBefore sets a function that is called before every operation.
 func (m *memoryStore) setBefore(f func(op string)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -198,7 +198,7 @@ func (m *memoryStore) Lease(ctx context.Context, holder string, until, now time.
 	return true, nil
 }
 
-// paths are the sources that are kept, but for marks.
+// paths returns the paths of the stored sources, except marks.
 func (m *memoryStore) paths() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

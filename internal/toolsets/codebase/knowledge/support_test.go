@@ -26,7 +26,7 @@ type wordModel struct {
 	mu    sync.Mutex
 	texts []string
 	words map[string]int                                                 // the dimension of each
-	hook  func(ctx context.Context, texts []string) ([][]float32, error) // in place of embedding, if it gives something
+	hook  func(ctx context.Context, texts []string) ([][]float32, error) // used instead of embedding if it returns vectors or an error
 }
 
 func (w *wordModel) ID() string { return w.id }
@@ -66,7 +66,7 @@ func (w *wordModel) setHook(hook func(ctx context.Context, texts []string) ([][]
 	w.hook = hook
 }
 
-// took gives the texts that were embedded since it was asked last.
+// took returns the texts embedded since the last call.
 func (w *wordModel) took() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -75,11 +75,11 @@ func (w *wordModel) took() []string {
 	return texts
 }
 
-// fakeMemory are memory files in a map.
+// fakeMemory holds memory files in a map.
 type fakeMemory struct {
 	mu     sync.Mutex
 	files  map[string]string
-	before int // lines that stand before those that are searched
+	before int // lines before those that are searched
 	reads  int
 }
 
@@ -116,7 +116,7 @@ func (m *fakeMemory) remove(name string) {
 	delete(m.files, name)
 }
 
-// bench is what tests work on: a folder, a store, memory files and a model.
+// bench is the test environment: a folder, a store, memory files and a model.
 type bench struct {
 	t      *testing.T
 	root   string
@@ -147,7 +147,7 @@ func (b *bench) logged() string {
 	return b.log.String()
 }
 
-// write writes a file that was changed long ago, at a time of its own.
+// write writes a file with its own modification time long ago.
 func (b *bench) write(path, content string) {
 	b.t.Helper()
 	at := filepath.Join(b.root, filepath.FromSlash(path))
@@ -171,7 +171,7 @@ func (b *bench) remove(path string) {
 	}
 }
 
-// options are those of an index whose time stands still.
+// options returns the options of an index whose clock stands still.
 func (b *bench) options() Options {
 	now := b.now.Add(time.Minute)
 	return Options{
@@ -186,7 +186,7 @@ func (b *bench) options() Options {
 	}
 }
 
-// open makes an index that is as patient as a busy machine needs.
+// open opens an index with limits long enough for a busy machine.
 func (b *bench) open(change ...func(*Options)) *Index {
 	b.t.Helper()
 	o := b.options()
@@ -228,7 +228,7 @@ func (b *bench) search(x *Index, q Query) Answer {
 	return a
 }
 
-// finds wants the first hit to be of a path; "" wants none of a text.
+// finds checks that the first hit has a path; "" expects no hit.
 func (b *bench) finds(x *Index, text, path string) {
 	b.t.Helper()
 	a := b.search(x, Query{Text: text})
@@ -256,32 +256,32 @@ func (b *bench) embeds(want ...string) {
 	}
 }
 
-// sound checks what must be true of a catalog at rest.
+// sound checks the invariants of an idle catalog.
 func (b *bench) sound(x *Index) {
 	b.t.Helper()
 	c := x.catalog
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	pieces, covered := 0, 0
+	chunks, covered := 0, 0
 	used := map[*entry]bool{}
 	for _, o := range c.origins {
 		for i, id := range o.ids {
 			e := c.table.get(id)
 			if e == nil || e.origin != o || int(e.number) != i || used[e] {
-				b.t.Fatalf("piece %d of %s is %+v", i, o.path, e)
+				b.t.Fatalf("chunk %d of %s is %+v", i, o.path, e)
 			}
 			used[e] = true
-			pieces++
+			chunks++
 			if e.covered {
 				covered++
 			}
 		}
 	}
-	if pieces != c.pieces || covered != c.covered || c.local().Len() != pieces {
-		b.t.Fatalf("%d pieces, %d covered; counted %d, %d; searched %d", pieces, covered, c.pieces, c.covered, c.local().Len())
+	if chunks != c.chunks || covered != c.covered || c.local().Len() != chunks {
+		b.t.Fatalf("%d chunks, %d covered; counted %d, %d; searched %d", chunks, covered, c.chunks, c.covered, c.local().Len())
 	}
-	if len(c.free)+len(c.resting)+pieces != int(c.size) {
-		b.t.Fatalf("%d numbers: %d free, %d resting, %d used", c.size, len(c.free), len(c.resting), pieces)
+	if len(c.free)+len(c.resting)+chunks != int(c.size) {
+		b.t.Fatalf("%d numbers: %d free, %d resting, %d used", c.size, len(c.free), len(c.resting), chunks)
 	}
 }
 

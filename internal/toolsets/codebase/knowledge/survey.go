@@ -14,16 +14,16 @@ import (
 	"remit/internal/search/tree"
 )
 
-// largest is the size in bytes of the largest file that is indexed.
-const largest = 1 << 20
+// maxFileSize is the maximum size in bytes of an indexed file.
+const maxFileSize = 1 << 20
 
-// look brings the list of files up to date, and puts into the queue what has changed.
-func (x *Index) look() error {
+// updateFiles updates the list of files and queues what has changed.
+func (x *Index) updateFiles() error {
 	t, err := x.openTree()
 	if err != nil {
 		return err
 	}
-	if x.conductor.surveyed && t.Quiet() {
+	if x.refresher.surveyed && t.Quiet() {
 		return nil
 	}
 	x.queue.restart()
@@ -35,16 +35,16 @@ func (x *Index) look() error {
 	})
 	x.survey(t, all)
 	if err != nil {
-		return fmt.Errorf("list the files: %w", err)
+		return fmt.Errorf("list files: %w", err)
 	}
-	if !x.conductor.surveyed {
-		x.conductor.surveyed = true
+	if !x.refresher.surveyed {
+		x.refresher.surveyed = true
 		x.dropMissing()
 	}
 	return nil
 }
 
-// withoutMemory adds files to others, but for memory files, which are read by their lines.
+// withoutMemory appends files to all, except memory files, which are indexed line by line.
 func (x *Index) withoutMemory(all, files []*tree.File) []*tree.File {
 	for _, f := range files {
 		if x.o.MemoryFolder == "" || !strings.HasPrefix(f.Path, x.o.MemoryFolder+"/") && f.Path != x.o.MemoryFolder {
@@ -54,8 +54,8 @@ func (x *Index) withoutMemory(all, files []*tree.File) []*tree.File {
 	return all
 }
 
-// survey puts into the queue what is to be done about a change. Of the files that came it asks the system for their stamps, which
-// most often are those that they had when they were indexed.
+// survey queues the work for a change of the tree. It stats new files, whose stamps are mostly
+// those they were indexed with.
 func (x *Index) survey(t *tree.Tree, c tree.Change) {
 	count := len(c.Added) + len(c.Changed) + len(c.Removed)
 	level := x.level(count)
@@ -70,19 +70,19 @@ func (x *Index) survey(t *tree.Tree, c tree.Change) {
 		at := sourcePath(f.Path)
 		x.queue.put(&job{path: at, must: true, urgency: level(at)})
 	}
-	for _, isTurn := range []bool{true, false} { // what people wrote for people comes first
+	for _, isTurn := range []bool{true, false} { // documents for people first
 		for _, f := range c.Added {
 			if x.ctx.Err() != nil {
 				return
 			}
 			if isProse(f.Path) == isTurn {
-				x.greet(t, f, level(sourcePath(f.Path)))
+				x.examine(t, f, level(sourcePath(f.Path)))
 			}
 		}
 	}
 }
 
-// level tells how urgent files are when so many come at once.
+// level returns the urgency of files when count of them arrive at once.
 func (x *Index) level(count int) func(path string) urgency {
 	return func(path string) urgency {
 		switch {
@@ -99,8 +99,8 @@ func isProse(name string) bool {
 	return slices.Contains([]string{".md", ".markdown", ".mdx", ".rst", ".adoc", ".txt"}, strings.ToLower(path.Ext(name)))
 }
 
-// greet looks at a file that is new in the tree, and puts it into the queue unless it is known as it is.
-func (x *Index) greet(t *tree.Tree, f *tree.File, u urgency) {
+// examine checks a file that is new in the tree, and queues it unless it is indexed already.
+func (x *Index) examine(t *tree.Tree, f *tree.File, u urgency) {
 	at := sourcePath(f.Path)
 	if f.Link || len(at) > LongestPath {
 		return
@@ -108,12 +108,12 @@ func (x *Index) greet(t *tree.Tree, f *tree.File, u urgency) {
 	x.catalog.setFile(at, f)
 	seen, err := x.stat(t, f)
 	known, _, found := x.catalog.known(at)
-	if err != nil || found && known != seen || !found && seen.size <= largest || x.queue.isHeld(at) {
+	if err != nil || found && known != seen || !found && seen.size <= maxFileSize || x.queue.isHeld(at) {
 		x.queue.put(&job{path: at, stamp: seen, urgency: u})
 	}
 }
 
-// stat opens a file, so that the tree tells of changes to it from now on, and gives its stamp.
+// stat opens a file, so that the tree reports changes of it from now on, and returns its stamp.
 func (x *Index) stat(t *tree.Tree, f *tree.File) (stamp, error) {
 	h, err := t.Open(f)
 	if err != nil {
@@ -126,12 +126,12 @@ func (x *Index) stat(t *tree.Tree, f *tree.File) (stamp, error) {
 func stampOf(h *os.File) (stamp, error) {
 	info, err := h.Stat()
 	if err != nil {
-		return stamp{}, fmt.Errorf("look at file: %w", err)
+		return stamp{}, fmt.Errorf("stat file: %w", err)
 	}
 	return stamp{info.Size(), info.ModTime().UnixMicro()}, nil
 }
 
-// dropMissing removes what is indexed of files that are no more.
+// dropMissing removes the sources of files that no longer exist.
 func (x *Index) dropMissing() {
 	missing := slices.DeleteFunc(x.catalog.paths(), func(path string) bool { return isFed(path) || x.catalog.file(path) != nil })
 	level := x.level(len(missing))
@@ -141,7 +141,7 @@ func (x *Index) dropMissing() {
 	}
 }
 
-// resurvey compares all files of the tree with what is indexed.
+// resurvey compares all files of the tree with the index.
 func (x *Index) resurvey() {
 	t := x.tree.Load()
 	if t == nil {
@@ -154,15 +154,15 @@ func (x *Index) resurvey() {
 	}
 	x.catalog.mu.Unlock()
 	x.survey(t, all)
-	if x.conductor.surveyed {
+	if x.refresher.surveyed {
 		x.dropMissing()
 	}
 }
 
-// errLarge says that a file is too large to be indexed.
+// errLarge means that a file is too large to be indexed.
 var errLarge = errors.New("the file is too large")
 
-// read reads the file that a source is, with the stamp that it had before.
+// read reads the file of a source. It returns the stamp from before the read.
 func (x *Index) read(path string) (content []byte, seen stamp, err error) {
 	t, f := x.tree.Load(), x.catalog.file(path)
 	if t == nil || f == nil {
@@ -176,11 +176,11 @@ func (x *Index) read(path string) (content []byte, seen stamp, err error) {
 	if seen, err = stampOf(h); err != nil {
 		return nil, seen, err
 	}
-	if seen.size > largest {
+	if seen.size > maxFileSize {
 		return nil, seen, errLarge
 	}
-	content, err = io.ReadAll(io.LimitReader(h, largest+1))
-	if err == nil && len(content) > largest {
+	content, err = io.ReadAll(io.LimitReader(h, maxFileSize+1))
+	if err == nil && len(content) > maxFileSize {
 		err = errLarge
 	}
 	if err != nil {
@@ -189,14 +189,14 @@ func (x *Index) read(path string) (content []byte, seen stamp, err error) {
 	return content, seen, nil
 }
 
-// Ticks of the clocks of file systems: what is younger may be written once more without another time. Times without a
-// fraction are of those that count by seconds.
+// Clock ticks of file systems: a file younger than a tick may be written again without a new
+// modification time. Times without a fraction are from file systems that count seconds.
 const (
 	fineTick   = 50 * time.Millisecond
 	coarseTick = 2 * time.Second
 )
 
-// kept is the stamp that is kept of a file that was looked at just now.
+// kept returns the stamp to store for a file that was examined just now.
 func (s stamp) kept(now time.Time) stamp {
 	tick := fineTick
 	if s.modified%1e6 == 0 {

@@ -12,13 +12,13 @@ import (
 	"remit/internal/search/chunk"
 )
 
-// toil does what waits in the queue, batch after batch, until the index is closed.
-func (x *Index) toil() {
+// processQueue processes the queue, batch after batch, until the index is closed.
+func (x *Index) processQueue() {
 	var delay time.Duration
 	for x.queue.await(x.ctx, x.queue.some) {
 		if !x.mayWork() {
 			x.pause(x.limits.others)
-			x.letOthers()
+			x.skipDone()
 			continue
 		}
 		batch := x.queue.take(other)
@@ -39,13 +39,13 @@ func (x *Index) toil() {
 		x.noteTrouble(nil)
 		if left, _ := x.queue.progress(); left == 0 {
 			x.release()
-			x.join() // for a last look, which may end what waited for all to be done
+			x.join() // for a last check, which may complete what waited for the work to end
 		}
 	}
 }
 
-// letOthers learns what another process has done, and leaves that out.
-func (x *Index) letOthers() {
+// skipDone loads what another process has done, and removes it from the queue.
+func (x *Index) skipDone() {
 	r := x.join()
 	select {
 	case <-r.done:
@@ -59,7 +59,8 @@ func (x *Index) letOthers() {
 	})
 }
 
-// process does a batch of jobs: all of them, or, with an error, none. Files that cannot be indexed count as done.
+// process processes a batch of jobs: all of them or, with an error, none. Files that cannot be
+// indexed count as done.
 func (x *Index) process(ctx context.Context, batch []*job) error {
 	var sources []Source
 	renewed := map[string]bool{}
@@ -67,7 +68,7 @@ func (x *Index) process(ctx context.Context, batch []*job) error {
 		if ctx.Err() != nil {
 			break
 		}
-		x.giveWay()
+		x.yield()
 		s, change := x.prepare(j)
 		switch change {
 		case nothing:
@@ -85,38 +86,38 @@ func (x *Index) process(ctx context.Context, batch []*job) error {
 	return err
 }
 
-// attempt commits sources. One that makes the program panic is left out.
+// attempt commits sources. It leaves out a source that causes a panic.
 func (x *Index) attempt(ctx context.Context, sources []Source, renewed map[string]bool) error {
-	return singly("index", sources, func(some []Source) error { return x.commit(ctx, some, renewed) }, x.tellLeftOut)
+	return oneByOne("index", sources, func(some []Source) error { return x.commit(ctx, some, renewed) }, x.logLeftOut)
 }
 
-func (x *Index) tellLeftOut(s Source, err error) {
-	x.o.Log.Error("a file is not indexed", "path", s.Path, "error", err)
+func (x *Index) logLeftOut(s Source, err error) {
+	x.o.Log.Error("cannot index a file", "path", s.Path, "error", err)
 }
 
-// outcome is what a job leads to.
+// outcome is the result of preparing a job.
 type outcome int
 
 const (
 	nothing outcome = iota
 	replacement
-	renewal // of the stamp: the content is the same
+	renewal // of the stamp only: the content is the same
 )
 
-// prepare does a job as far as the store is not needed.
+// prepare processes a job as far as it does not need the store.
 func (x *Index) prepare(j *job) (Source, outcome) {
 	known, hash, found := x.catalog.known(j.path)
 	gone := Source{Path: j.path, Gone: true, Modified: microseconds(x.o.Now())}
 	content, seen, err := x.read(j.path)
 	if err != nil {
-		x.tellUnread(j.path, err)
+		x.logUnread(j.path, err)
 		if !found || x.ctx.Err() != nil {
 			return Source{}, nothing
 		}
 		return gone, replacement
 	}
 	if found && known == seen && !j.must {
-		return Source{}, nothing // another process was here meanwhile
+		return Source{}, nothing // another process was faster
 	}
 	sum := sha256.Sum256(content)
 	kept := seen.kept(x.o.Now())
@@ -131,42 +132,43 @@ func (x *Index) prepare(j *job) (Source, outcome) {
 	return s, replacement
 }
 
-// tellUnread says that a file is left out, once: files that come and go are none of it.
-func (x *Index) tellUnread(path string, err error) {
+// logUnread logs once that a file is left out. It ignores files that were deleted meanwhile.
+func (x *Index) logUnread(path string, err error) {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errLarge) || x.ctx.Err() != nil {
 		return
 	}
 	x.mu.Lock()
-	told := x.status.told[path]
-	if x.status.told == nil {
-		x.status.told = map[string]bool{}
+	logged := x.status.logged[path]
+	if x.status.logged == nil {
+		x.status.logged = map[string]bool{}
 	}
-	x.status.told[path] = true
+	x.status.logged[path] = true
 	x.mu.Unlock()
-	if !told {
-		x.o.Log.Warn("a file is not indexed, as it cannot be read", "path", path, "error", err)
+	if !logged {
+		x.o.Log.Warn("cannot read a file, leaving it out of the index", "path", path, "error", err)
 	}
 }
 
-// cut cuts a file. One that cannot be cut has no pieces.
+// cut cuts a file into chunks. A file that cannot be cut has none.
 func (x *Index) cut(path string, content []byte) (made []Piece) {
 	err := guarded("cut "+path, func() error {
 		for i, p := range chunk.Of(path, content) {
-			made = append(made, newPiece(path, i, p))
+			made = append(made, newChunk(path, i, p))
 		}
 		return nil
 	})
 	if err != nil {
-		x.o.Log.Error("a file is not indexed", "path", path, "error", err)
+		x.o.Log.Error("cannot index a file", "path", path, "error", err)
 		return nil
 	}
 	return made
 }
 
-// commitTime is how long the store may take for a batch.
+// commitTime is the time limit for storing a batch.
 const commitTime = time.Minute
 
-// commit embeds sources, keeps them and puts them into the catalog. Of those that are only renewed nothing is embedded.
+// commit embeds sources, stores them and adds them to the catalog. It embeds nothing of those in
+// renewed.
 func (x *Index) commit(ctx context.Context, sources []Source, renewed map[string]bool) error {
 	ctx, cancel := context.WithTimeout(ctx, commitTime)
 	defer cancel()
@@ -195,24 +197,25 @@ func (x *Index) commit(ctx context.Context, sources []Source, renewed map[string
 			x.catalog.restamp(s)
 		}
 	}
-	x.touch()
+	x.nudgeRemote()
 	return nil
 }
 
-// replace keeps sources.
+// replace stores sources.
 func (x *Index) replace(ctx context.Context, store Store, sources []Source) (int64, error) {
 	x.commits.Lock()
 	defer x.commits.Unlock()
 	generation, err := store.Replace(ctx, sources)
 	if err != nil {
-		return 0, fmt.Errorf("keep pieces: %w", err)
+		return 0, fmt.Errorf("store chunks: %w", err)
 	}
-	x.since.CompareAndSwap(generation-1, generation) // otherwise somebody else was there too, and a load is due
+	x.since.CompareAndSwap(generation-1, generation) // otherwise another process made a change too, and a load is due
 	return generation, nil
 }
 
-// mayWork tells whether this process may do what waits: always if it is little, otherwise if it has the lease. Two who do the
-// same do no harm, it is only in vain; so a store that fails does not keep anybody from trying.
+// mayWork reports whether this process may process the queue: always if it is short, otherwise if
+// it has the lease. Duplicate work by two processes is harmless, so a failing store does not
+// prevent the attempt.
 func (x *Index) mayWork() bool {
 	if left, _ := x.queue.progress(); left <= x.limits.bulk && !x.many.Load() {
 		return true
@@ -226,7 +229,7 @@ func (x *Index) mayWork() bool {
 	until := now.Add(x.limits.lease)
 	got, err := x.lease(x.ctx, until, now)
 	if err != nil {
-		return true // the work itself will fail, and say so
+		return true // the work itself will fail, and report it
 	}
 	x.leased = time.Time{}
 	if got {
@@ -245,7 +248,7 @@ func (x *Index) lease(ctx context.Context, until, now time.Time) (bool, error) {
 	return store.Lease(ctx, x.holder, until, now)
 }
 
-// release gives the lease back, after Close too.
+// release returns the lease, even after Close.
 func (x *Index) release() {
 	x.leasing.Lock()
 	defer x.leasing.Unlock()

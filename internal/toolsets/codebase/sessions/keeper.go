@@ -14,51 +14,52 @@ import (
 )
 
 const (
-	// Idle is after how much time without a call a session is over.
+	// Idle is the time without a call after which a session ends.
 	Idle = 30 * time.Minute
 
-	mostWaiting = 1000   // of clients whose doings are not written yet
-	mostKnown   = 10_000 // of clients whose session is known by heart
+	maxWaiting = 1000   // clients with unwritten notes
+	maxClients = 10_000 // clients kept in memory
 )
 
-// Keeper is the witness of what clients do. It writes it down a moment later, so that no call waits for it.
+// Keeper records what clients do. It writes in the background, so that no call waits for it.
 type Keeper struct {
 	open    func(ctx context.Context) (Store, error)
 	now     func() time.Time
-	writer  *batchwriter.Writer[doings]
-	changes atomic.Uint64 // counts what was seen
+	writer  *batchwriter.Writer[pendingNote]
+	changes atomic.Uint64 // number of recorded activities
 
-	mu      sync.Mutex         // never held while somebody waits
-	clients map[string]*client // by key
-	told    time.Time          // until when Tell has told of sessions
-	due     time.Time          // when it is to look again
+	mu       sync.Mutex         // never held while waiting
+	clients  map[string]*client // by key
+	reported time.Time          // up to which activity Tell has reported sessions
+	due      time.Time          // when Tell checks again
 }
 
-// client is one that is at work.
+// client is a client of this process.
 type client struct {
 	caller  engine.Caller
 	started time.Time
 	last    time.Time
 	id      string // of its session, once that is written
-	worked  bool   // it did something that is kept
+	worked  bool   // whether it did anything that is recorded
 }
 
 var _ engine.Witness = (*Keeper)(nil)
 
-// NewKeeper makes a keeper. Nothing is opened before a client has done something that is worth keeping.
+// NewKeeper returns a keeper. It opens the store only when a client has done something that is
+// recorded.
 func NewKeeper(open func(ctx context.Context) (Store, error), log *slog.Logger, now func() time.Time) *Keeper {
 	k := &Keeper{open: open, now: now, clients: map[string]*client{}}
-	k.writer = batchwriter.New(batchwriter.Options[doings]{
-		Write: k.write, Max: mostKnown, Key: func(d doings) string { return d.Key }, Merge: mergeDoings,
+	k.writer = batchwriter.New(batchwriter.Options[pendingNote]{
+		Write: k.write, Max: maxClients, Key: func(d pendingNote) string { return d.Key }, Merge: mergeNotes,
 		Log: log, Failure: "what clients do cannot be kept for now",
 	})
 	return k
 }
 
-// typed is the face of people who call tools from the command line.
-const typed = "cli"
+// cliFrontend is the front end of people who call tools from the command line.
+const cliFrontend = "cli"
 
-// keyOf tells clients apart: by their connection or, where none lasts, by who they are.
+// keyOf identifies a client: by its connection or, if it has none that lasts, by who it is.
 func keyOf(c engine.Caller) string {
 	if c.Connection != "" {
 		return c.Connection
@@ -66,14 +67,14 @@ func keyOf(c engine.Caller) string {
 	return c.Principal + "\x00" + c.Face + "\x00" + c.Client
 }
 
-// Saw keeps the promise of engine.Witness.
+// Saw implements engine.Witness.
 func (k *Keeper) Saw(s engine.Seen) {
-	d := doingOf(&s)
-	if s.Caller.Face == typed {
-		return // whoever types a command is not at work with an agent
+	d := activityOf(&s)
+	if s.Caller.Face == cliFrontend {
+		return // a person at the command line has no session
 	}
-	if d == (doing{}) && s.Caller.Connection == "" {
-		return // whoever has no connection begins with something worth keeping
+	if d == (activity{}) && s.Caller.Connection == "" {
+		return // a client without a connection starts with a recorded activity
 	}
 	if k.writer.Closed() {
 		return
@@ -81,7 +82,7 @@ func (k *Keeper) Saw(s engine.Seen) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	c := k.client(&s)
-	if d == (doing{}) || c == nil {
+	if d == (activity{}) || c == nil {
 		return
 	}
 	k.changes.Add(1)
@@ -89,12 +90,12 @@ func (k *Keeper) Saw(s engine.Seen) {
 	k.writer.Add(c.did(d, s.At))
 }
 
-// client finds who did something; nil if there are too many to remember. It is called with the lock held.
+// client returns the client of a call, or nil if there are too many. The caller must hold the lock.
 func (k *Keeper) client(s *engine.Seen) *client {
 	key := keyOf(s.Caller)
 	c := k.clients[key]
 	switch {
-	case c == nil && (len(k.clients) >= mostKnown && !k.forgetIdle(s.At) || k.writer.Len() >= mostWaiting):
+	case c == nil && (len(k.clients) >= maxClients && !k.forgetIdle(s.At) || k.writer.Len() >= maxWaiting):
 		return nil
 	case c == nil:
 		c = &client{caller: s.Caller, started: s.At}
@@ -108,7 +109,7 @@ func (k *Keeper) client(s *engine.Seen) *client {
 	return c
 }
 
-// forgetIdle makes room by forgetting who has been idle for long; false if nobody has.
+// forgetIdle removes clients that have been idle for long. It returns false if there are none.
 func (k *Keeper) forgetIdle(now time.Time) bool {
 	before := len(k.clients)
 	for key, c := range k.clients {
@@ -119,7 +120,7 @@ func (k *Keeper) forgetIdle(now time.Time) bool {
 	return len(k.clients) < before
 }
 
-// Left keeps the promise of engine.Witness.
+// Left implements engine.Witness.
 func (k *Keeper) Left(connection string) {
 	if k.writer.Closed() {
 		return
@@ -139,25 +140,26 @@ func (k *Keeper) Left(connection string) {
 	k.writer.Add(left)
 }
 
-// Close writes what is left, within batchwriter.CloseTimeout and as long as ctx lasts. Sessions whose client has not left end by being idle.
+// Close writes what is left, limited by batchwriter.CloseTimeout and ctx. Sessions of clients that
+// have not left end by being idle.
 func (k *Keeper) Close(ctx context.Context) { k.writer.Close(ctx) }
 
-// write writes down what clients did. What cannot be written now is to be retried.
-func (k *Keeper) write(ctx context.Context, all []doings) (retry []doings, err error) {
+// write writes notes. It returns those to be retried.
+func (k *Keeper) write(ctx context.Context, all []pendingNote) (retry []pendingNote, err error) {
 	store, err := k.open(ctx)
 	for i := range all {
 		if err == nil {
 			err = k.writeOne(ctx, store, &all[i])
 		}
 		if err != nil {
-			return all[i:], fmt.Errorf("keep sessions: %w", err)
+			return all[i:], fmt.Errorf("store sessions: %w", err)
 		}
 	}
 	return nil, nil
 }
 
-// writeOne writes what one client did, which is empty then, and that it left.
-func (k *Keeper) writeOne(ctx context.Context, store Store, d *doings) error {
+// writeOne writes what one client did, empties the note, and records that the client left.
+func (k *Keeper) writeOne(ctx context.Context, store Store, d *pendingNote) error {
 	if len(d.Files)+len(d.Searches)+len(d.Tasks) > 0 {
 		d.NewID = newID()
 		session, err := store.Note(ctx, d.Noted)
@@ -187,10 +189,10 @@ func (k *Keeper) learn(key, id string) {
 	}
 }
 
-// newID makes a random UUID.
+// newID returns a random UUID.
 func newID() string {
 	var b [16]byte
-	rand.Read(b[:]) // it never fails
+	rand.Read(b[:]) // never fails
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }

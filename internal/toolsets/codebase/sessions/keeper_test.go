@@ -19,18 +19,18 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// notebook is a store in memory.
-type notebook struct {
+// fakeStore is a store in memory.
+type fakeStore struct {
 	mu     sync.Mutex
 	all    []sessions.Session
 	pruned []string
 	fail   error
-	hangs  chan struct{} // Note waits for it, if there is one
-	during func()        // what happens while Note is at it
+	hangs  chan struct{} // Note waits for it, unless it is nil
+	during func()        // called during Note
 }
 
-// hang lets Note wait until it is released.
-func (n *notebook) hang() (release func()) {
+// hang makes Note wait until release is called.
+func (n *fakeStore) hang() (release func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.hangs = make(chan struct{})
@@ -38,7 +38,7 @@ func (n *notebook) hang() (release func()) {
 	return func() { close(hangs) }
 }
 
-func (n *notebook) waits(ctx context.Context) error {
+func (n *fakeStore) waits(ctx context.Context) error {
 	n.mu.Lock()
 	hangs := n.hangs
 	n.mu.Unlock()
@@ -53,7 +53,7 @@ func (n *notebook) waits(ctx context.Context) error {
 	}
 }
 
-func (n *notebook) Note(ctx context.Context, noted sessions.Noted) (sessions.Session, error) {
+func (n *fakeStore) Note(ctx context.Context, noted sessions.Noted) (sessions.Session, error) {
 	if err := n.waits(ctx); err != nil {
 		return sessions.Session{}, err
 	}
@@ -79,7 +79,7 @@ func (n *notebook) Note(ctx context.Context, noted sessions.Noted) (sessions.Ses
 	return n.all[len(n.all)-1], nil
 }
 
-func (n *notebook) End(_ context.Context, key string, _ time.Time) error {
+func (n *fakeStore) End(_ context.Context, key string, _ time.Time) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for i := range n.all {
@@ -90,7 +90,7 @@ func (n *notebook) End(_ context.Context, key string, _ time.Time) error {
 	return n.fail
 }
 
-func (n *notebook) Current(_ context.Context, key string, now time.Time, idle time.Duration) (sessions.Session, bool, error) {
+func (n *fakeStore) Current(_ context.Context, key string, now time.Time, idle time.Duration) (sessions.Session, bool, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, s := range n.all {
@@ -101,7 +101,7 @@ func (n *notebook) Current(_ context.Context, key string, now time.Time, idle ti
 	return sessions.Session{}, false, n.fail
 }
 
-func (n *notebook) Recent(context.Context, int) ([]sessions.Session, error) {
+func (n *fakeStore) Recent(context.Context, int) ([]sessions.Session, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var list []sessions.Session
@@ -111,27 +111,27 @@ func (n *notebook) Recent(context.Context, int) ([]sessions.Session, error) {
 	return list, n.fail
 }
 
-func (n *notebook) Pruned(context.Context, int) ([]string, error) {
+func (n *fakeStore) Pruned(context.Context, int) ([]string, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Clone(n.pruned), n.fail
 }
 
-func (n *notebook) Forget(_ context.Context, ids []string) error {
+func (n *fakeStore) Forget(_ context.Context, ids []string) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.pruned = slices.DeleteFunc(n.pruned, func(id string) bool { return slices.Contains(ids, id) })
 	return n.fail
 }
 
-func (n *notebook) setFail(err error) {
+func (n *fakeStore) setFail(err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.fail = err
 }
 
-// written gives what is kept, without asking the keeper.
-func (n *notebook) written() []sessions.Session {
+// written returns the stored sessions without asking the keeper.
+func (n *fakeStore) written() []sessions.Session {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Clone(n.all)
@@ -141,13 +141,13 @@ func (n *notebook) written() []sessions.Session {
 type rig struct {
 	*sessions.Keeper
 	t     *testing.T
-	store *notebook
+	store *fakeStore
 	now   time.Time
 	opens int
 }
 
 func newRig(t *testing.T) *rig {
-	r := &rig{t: t, store: &notebook{}, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	r := &rig{t: t, store: &fakeStore{}, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 	r.Keeper = sessions.NewKeeper(func(context.Context) (sessions.Store, error) { r.opens++; return r.store, nil },
 		slog.New(slog.DiscardHandler), func() time.Time { return r.now })
 	t.Cleanup(func() { r.Close(context.Background()) })
@@ -186,7 +186,7 @@ var (
 	passing = engine.Caller{Principal: "ann", Face: "http", Client: "curl/8"}
 )
 
-// What clients did is kept by session, whether or not they have a connection.
+// TestKeeper: activities are recorded by session, with or without a connection.
 func TestKeeper(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -222,7 +222,7 @@ func TestKeeper(t *testing.T) {
 	}
 }
 
-// A session ends with its connection, or when nothing happened for half an hour.
+// TestKeeperEnds: a session ends with its connection, or after half an hour without a call.
 func TestKeeperEnds(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -240,7 +240,7 @@ func TestKeeperEnds(t *testing.T) {
 	}
 }
 
-// Whoever does nothing worth keeping opens nothing.
+// TestKeeperStaysClosed: without a recorded activity the store is not opened.
 func TestKeeperStaysClosed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -1,4 +1,5 @@
-// Package sessions keeps what clients did in a stretch of work: files read, searches, tasks touched.
+// Package sessions records what clients did during a session: files read, searches, tasks touched.
+// It records no contents.
 package sessions
 
 import (
@@ -8,68 +9,74 @@ import (
 	"time"
 )
 
-// Store keeps the sessions of one workspace. Every method is safe for concurrent use, also by several processes.
+// Store stores the sessions of one workspace. Every method is safe for concurrent use, also by
+// several processes.
 type Store interface {
-	// Note adds to the session of a key that is open and was last active no earlier than Idle before At. If there is none
-	// it ends the open one, if any, and starts one with the id NewID, which must be new. It returns the session as it is
-	// then. All or nothing; of what is noted at once nothing is lost. A clock that was put back makes no Last earlier.
+	// Note adds to the open session of a key if it was active no earlier than Idle before At.
+	// Otherwise it ends the open session, if any, and starts one with the id NewID, which must be
+	// new. It returns the updated session. It is atomic, and concurrent notes are all kept. A clock
+	// that was set back does not make Last earlier.
 	Note(ctx context.Context, n Noted) (Session, error)
 
-	// End ends the open session of a key, that of a disconnected client, unless it was started after at. To end what is
-	// not there is no error.
+	// End ends the open session of a key, for a client that disconnected, unless the session was
+	// started after at. It is not an error if there is no session.
 	End(ctx context.Context, key string, at time.Time) error
 
-	// Current gives the session that a note of now would add to; false if there is none.
+	// Current returns the session that a note at the time now would add to, or false if there is
+	// none.
 	Current(ctx context.Context, key string, now time.Time, idle time.Duration) (Session, bool, error)
 
-	// Recent gives sessions, open or not, newest activity first, at most limit of them.
+	// Recent returns at most limit sessions, open or not, the most recently active first.
 	Recent(ctx context.Context, limit int) ([]Session, error)
 
-	// Pruned gives the ids of sessions that are no longer kept, as there are newer ones, at most limit of them, the one that has
-	// been gone longest first. It gives them, to every process, until they are forgotten.
+	// Pruned returns the ids of sessions that were removed because there are newer ones, at most
+	// limit of them, those removed longest ago first. It returns them, to every process, until they
+	// are forgotten.
 	Pruned(ctx context.Context, limit int) ([]string, error)
 
-	// Forget lets Pruned no longer give these ids. To forget what is not there is no error.
+	// Forget removes ids from the result of Pruned. Unknown ids are not an error.
 	Forget(ctx context.Context, ids []string) error
 }
 
 const (
-	// MostItems is how many items of each list a session keeps, the newest.
+	// MostItems is the maximum number of items in each list of a session; the newest are kept.
 	MostItems = 100
-	// MostSessions is how many sessions of a workspace are kept, those with the newest activity.
+	// MostSessions is the maximum number of sessions of a workspace; the most recently active are
+	// kept.
 	MostSessions = 500
-	// MostPruned is of how many sessions of a workspace it is known that they are no longer kept, those that went last. It is for
-	// those who never look.
+	// MostPruned is the maximum number of ids that Pruned remembers for a workspace, the last
+	// removed. It bounds the list if nobody ever calls Forget.
 	MostPruned = 5000
 )
 
-// Session is what a client did in a stretch of work. Times are to the microsecond.
+// Session is what a client did during a session. Times have microsecond precision.
 type Session struct {
 	ID                     string // a UUID
-	Key                    string // what tells clients apart: a connection, or principal, face and client
+	Key                    string // identifies the client: a connection, or principal, front end and client
 	Principal, Client      string
 	Started, Last          time.Time
 	Ended                  bool
 	Files, Searches, Tasks []Item // newest last, at most MostItems each
 }
 
-// Item is something that was read, searched for or touched.
+// Item is a file read, a query or a task touched.
 type Item struct {
-	What  string // a path, a query, a task; as raw as it came
+	What  string // a path, query or task, unmodified
 	At    time.Time
 	Times int
 }
 
-// Noted is what is to be added to a session: its lists, and what a new one would begin with.
+// Noted holds what to add to a session, and the attributes of a new one.
 type Noted struct {
 	Key, NewID, Principal, Client string
-	Started                       time.Time // of a new session; zero is At
+	Started                       time.Time // of a new session; zero means At
 	At                            time.Time
 	Idle                          time.Duration
-	Files, Searches, Tasks        []Item // Times of 0 is once
+	Files, Searches, Tasks        []Item // Times of 0 means once
 }
 
-// AddItems adds to a list of a session, which it may change: one item of each What, the newest last, and the newest MostItems of them.
+// AddItems adds items to a list of a session, which it may modify: one item per What, the newest
+// last, and only the newest MostItems.
 func AddItems(list, more []Item) []Item {
 	if len(more) == 0 {
 		return list

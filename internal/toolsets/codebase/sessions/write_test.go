@@ -15,20 +15,20 @@ import (
 	"remit/internal/toolsets/codebase/sessions"
 )
 
-// timed runs a test with a keeper, in a time of its own.
+// timed runs a test with a keeper, in a synctest bubble.
 func timed(t *testing.T, test func(t *testing.T, r *rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{t: t, store: &notebook{}, now: time.Now()}
+		r := &rig{t: t, store: &fakeStore{}, now: time.Now()}
 		r.Keeper = sessions.NewKeeper(func(context.Context) (sessions.Store, error) { return r.store, nil }, slog.New(slog.DiscardHandler), time.Now)
 		test(t, r)
 		r.Close(t.Context())
 	})
 }
 
-// pass lets time go by, and whatever happens in it.
+// pass lets time pass, with everything that happens in it.
 func (r *rig) pass(d time.Duration) {
-	time.Sleep(d) // of synctest
+	time.Sleep(d) // of the synctest bubble
 	synctest.Wait()
 	r.now = time.Now()
 }
@@ -37,7 +37,7 @@ func (r *rig) read(path string) {
 	r.saw(wired, "context/read_file", fmt.Sprintf(`{"path":%q}`, path), `{}`)
 }
 
-// What cannot be written waits, and is written by itself once that is possible, also that somebody left.
+// TestKeeperTriesAgain: failed writes are retried automatically, including that a client left.
 func TestKeeperTriesAgain(t *testing.T) {
 	timed(t, func(t *testing.T, r *rig) {
 		r.store.setFail(errors.New("no disk"))
@@ -55,8 +55,8 @@ func TestKeeperTriesAgain(t *testing.T) {
 	})
 }
 
-// What somebody was in too much of a hurry to write is written all the same.
-func TestKeeperWritesForTheHurried(t *testing.T) {
+// TestKeeperWritesAfterTimeout: what a caller had no time to write is written in the background.
+func TestKeeperWritesAfterTimeout(t *testing.T) {
 	timed(t, func(t *testing.T, r *rig) {
 		release := r.store.hang()
 		r.read("a")
@@ -82,8 +82,9 @@ func TestKeeperWritesForTheHurried(t *testing.T) {
 	})
 }
 
-// However long the store is away, of each client the newest doings wait, and no more than are kept.
-func TestKeeperWaitsWithTheNewest(t *testing.T) {
+// TestKeeperKeepsTheNewest: however long the store is unavailable, the newest activities of
+// each client wait, up to the limit.
+func TestKeeperKeepsTheNewest(t *testing.T) {
 	timed(t, func(t *testing.T, r *rig) {
 		r.store.setFail(errors.New("no disk"))
 		n := 0
@@ -104,7 +105,7 @@ func TestKeeperWaitsWithTheNewest(t *testing.T) {
 		reads(2 * sessions.MostItems)
 		for range 20 {
 			r.pass(time.Second)
-			_, _ = r.Recent(t.Context(), 10) // another who fails to write
+			_, _ = r.Recent(t.Context(), 10) // another caller that fails to write
 		}
 		away.Store(false)
 		r.store.setFail(nil)
@@ -120,7 +121,8 @@ func TestKeeperWaitsWithTheNewest(t *testing.T) {
 	})
 }
 
-// A session ends also if its client left while it was being written, or could not be.
+// TestKeeperLeavesMeanwhile: a session also ends if its client left while it was being written, or
+// could not be.
 func TestKeeperLeavesMeanwhile(t *testing.T) {
 	timed(t, func(t *testing.T, r *rig) {
 		release := r.store.hang()
@@ -135,7 +137,7 @@ func TestKeeperLeavesMeanwhile(t *testing.T) {
 	})
 }
 
-// The end waits no longer than batchwriter.CloseTimeout, and writes what it can.
+// TestKeeperCloses: Close waits no longer than batchwriter.CloseTimeout, and writes what it can.
 func TestKeeperCloses(t *testing.T) {
 	timed(t, func(t *testing.T, r *rig) {
 		r.read("a")

@@ -13,8 +13,9 @@ import (
 	"remit/internal/toolsets/codebase/knowledge"
 )
 
-// model does whatever two processes may do to the sources of a workspace, and compares the stores with what a few lines
-// of Go make of it. The workspace stays for all runs: each has paths of its own, and those of others are long known.
+// model runs random operations of two processes on the sources of a workspace, and compares the
+// stores with a simple implementation in Go. The workspace is shared by all runs: each has its own
+// paths.
 func model(t *testing.T, s Stores) {
 	run := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -31,11 +32,11 @@ func model(t *testing.T, s Stores) {
 		for _, f := range m.followers {
 			m.catchUp(rt, f)
 		}
-		m.comparePieces(rt)
+		m.compareChunks(rt)
 	})
 }
 
-// project is what the stores should hold of one run.
+// project is the expected content of one run.
 type project struct {
 	t             *testing.T
 	stores        []knowledge.Store
@@ -45,7 +46,7 @@ type project struct {
 	followers     []*follower
 }
 
-// follower knows what a process has loaded.
+// follower is what a process has loaded.
 type follower struct {
 	store knowledge.Store
 	since int64
@@ -61,7 +62,7 @@ func (m *project) step(rt *rapid.T) {
 	case "load":
 		m.compareLoad(rt, rapid.Int64Range(m.start, m.newest).Draw(rt, "since"))
 	case "pieces":
-		m.comparePieces(rt)
+		m.compareChunks(rt)
 	}
 }
 
@@ -94,7 +95,7 @@ func (m *project) replace(rt *rapid.T) {
 	}
 }
 
-// after are the sources that changed after a generation, in order.
+// after returns the sources that changed after a generation, in order.
 func (m *project) after(since int64) (list []knowledge.Source) {
 	for _, one := range m.kept {
 		if one.Generation > since {
@@ -109,7 +110,7 @@ func (m *project) after(since int64) (list []knowledge.Source) {
 
 func (m *project) compareLoad(rt *rapid.T, since int64) {
 	if since == 0 {
-		return // the order is another
+		return // the order is different
 	}
 	store := rapid.SampledFrom(m.stores).Draw(rt, "store")
 	list, newest := load(m.t, store, since)
@@ -118,7 +119,7 @@ func (m *project) compareLoad(rt *rapid.T, since int64) {
 	}
 }
 
-// catchUp loads what a follower has missed; then it knows all.
+// catchUp loads what a follower has missed; then it must know everything.
 func (m *project) catchUp(rt *rapid.T, f *follower) {
 	list, newest := load(m.t, f.store, f.since)
 	for _, one := range list {
@@ -130,7 +131,7 @@ func (m *project) catchUp(rt *rapid.T, f *follower) {
 	}
 }
 
-func (m *project) comparePieces(rt *rapid.T) {
+func (m *project) compareChunks(rt *rapid.T) {
 	var refs []knowledge.Ref
 	var want []knowledge.Piece
 	for range rapid.IntRange(0, 6).Draw(rt, "refs") {

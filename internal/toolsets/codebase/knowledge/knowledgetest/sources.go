@@ -68,7 +68,7 @@ func textsStay(t *testing.T, s Stores) {
 	}
 }
 
-// numbered: what a piece says of itself does not count.
+// numbered: numbers set in the chunks are ignored.
 func numbered(t *testing.T, s Stores) {
 	want := code("a", "x", "y")
 	given := code("a", "x", "y")
@@ -147,7 +147,7 @@ func discoveriesFirst(t *testing.T, s Stores) {
 	equal(t, paths(list), "n b a c -d m")
 }
 
-func piecesInOrder(t *testing.T, s Stores) {
+func chunksInOrder(t *testing.T, s Stores) {
 	a, b := code("a", "1", "2", "3"), found("b", "4", "5")
 	replace(t, s.Here, a, b)
 	replace(t, s.Elsewhere, code("c", "6"))
@@ -161,7 +161,7 @@ func piecesInOrder(t *testing.T, s Stores) {
 	equal(t, list, []knowledge.Piece{b.Pieces[1], a.Pieces[2], a.Pieces[0], b.Pieces[1]})
 }
 
-// manyParts has more sources, and more pieces, than any store would read at once.
+// manyParts uses more sources and chunks than any store reads at once.
 func manyParts(t *testing.T, s Stores) {
 	var want []knowledge.Source
 	for i := range 24 {
@@ -176,7 +176,7 @@ func manyParts(t *testing.T, s Stores) {
 	expectSince(t, s.Here, 13, want[13*40:]...)
 }
 
-func manyPieces(t *testing.T, s Stores) {
+func manyChunks(t *testing.T, s Stores) {
 	large := code("b", many(2500, "x")...)
 	g := replace(t, s.Here, code("a", "1"), large, code("c", "2"))
 	expect(t, s.Here, of(g, code("a", "1")), of(g, large), of(g, code("c", "2")))
@@ -191,7 +191,7 @@ func eachEnds(t *testing.T, s Stores) {
 	}
 }
 
-// closePaths: wherever a store ends one part and begins the next, nothing is lost.
+// closePaths: nothing is lost where a store ends one part and begins the next.
 func closePaths(t *testing.T, s Stores) {
 	var want []knowledge.Source
 	for i := range 600 {
@@ -201,7 +201,8 @@ func closePaths(t *testing.T, s Stores) {
 	expect(t, s.Here, want...)
 }
 
-// overtaken: what is replaced by as many pieces before it is given is not mixed with what it was.
+// overtaken: a source replaced by one with the same number of chunks while it is loaded is not
+// mixed with the old one.
 func overtaken(t *testing.T, s Stores) {
 	var before, after []knowledge.Source
 	for i := range 6 {
@@ -227,7 +228,7 @@ func overtaken(t *testing.T, s Stores) {
 	equal(t, paths(list), "0 1 2 3 4 5")
 }
 
-// eachUses: a store that kept a connection or a lock for the load would stand still.
+// eachUses: a store that held a connection or a lock during the load would deadlock.
 func eachUses(t *testing.T, s Stores) {
 	for i := range 40 {
 		replace(t, s.Here, code(strconv.Itoa(i), "x"))
@@ -270,12 +271,12 @@ func cancelled(t *testing.T, s Stores) {
 	cancel()
 	_, replaceErr := s.Here.Replace(ctx, []knowledge.Source{code("a", "2")})
 	_, loadErr := s.Here.Load(ctx, 0, func(knowledge.Source) error { return nil })
-	_, piecesErr := s.Here.Pieces(ctx, []knowledge.Ref{{Path: "a"}})
+	_, chunksErr := s.Here.Pieces(ctx, []knowledge.Ref{{Path: "a"}})
 	_, vectorsErr := s.Here.Vectors(ctx, "m", []knowledge.Key{keyOf("1")})
 	_, sweepErr := s.Here.Sweep(ctx, []string{"m"}, 0)
 	_, leaseErr := s.Here.Lease(ctx, "x", noon.Add(time.Minute), noon)
 	putErr := s.Here.PutVectors(ctx, "m", map[knowledge.Key][]float32{keyOf("1"): {1}})
-	for i, err := range []error{replaceErr, loadErr, piecesErr, vectorsErr, sweepErr, leaseErr, putErr} {
+	for i, err := range []error{replaceErr, loadErr, chunksErr, vectorsErr, sweepErr, leaseErr, putErr} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("call %d: error %v, want context.Canceled", i, err)
 		}

@@ -1,4 +1,4 @@
-// Package knowledgetest holds the one suite that every knowledge.Store passes.
+// Package knowledgetest contains the test suite that every knowledge.Store must pass.
 package knowledgetest
 
 import (
@@ -15,21 +15,21 @@ import (
 	"remit/internal/toolsets/codebase/knowledge"
 )
 
-// Stores are several views of what is kept in one place, which is empty.
+// Stores holds several views of one storage, which is empty.
 type Stores struct {
 	Here      knowledge.Store
-	Beside    knowledge.Store // the same workspace, as another process has it open
+	Beside    knowledge.Store // the same workspace, as opened by another process
 	Elsewhere knowledge.Store // another workspace
-	// Age makes all that is kept older than it is.
+	// Age makes everything stored older.
 	Age func(t *testing.T, by time.Duration)
-	// Damage does something to the bytes and the length of all vectors.
+	// Damage modifies the bytes and the length of all vectors.
 	Damage func(t *testing.T, how Damage)
 }
 
-// Damage is what can happen to a vector that is kept.
+// Damage is a kind of damage to a stored vector.
 type Damage string
 
-// These are the kinds of damage, to all vectors that are kept.
+// The kinds of damage.
 const (
 	Cut    Damage = "four bytes are missing at the end"
 	Torn   Damage = "one byte is missing at the end"
@@ -37,51 +37,52 @@ const (
 	NoMore Damage = "each number is none"
 )
 
-// Suite checks the promises on knowledge.Store. open returns stores that live until the end of the test it is given.
+// Suite tests the promises of knowledge.Store. open returns stores that live until the end of the
+// test it is given.
 func Suite(t *testing.T, open func(t *testing.T) Stores) {
 	for name, check := range map[string]func(*testing.T, Stores){
-		"nothing is known":                       nothing,
-		"a source stays as it is":                sourceStays,
-		"every text and path stays as it is":     textsStay,
-		"pieces are numbered":                    numbered,
-		"a source is replaced":                   replaced,
-		"a source is gone and comes back":        goneAndBack,
-		"a path twice in a batch":                twice,
-		"a path that is too long":                tooLong,
-		"what changed since":                     since,
-		"discoveries come first":                 discoveriesFirst,
-		"pieces in the order asked for":          piecesInOrder,
-		"a load in many parts":                   manyParts,
-		"a source of many pieces":                manyPieces,
-		"each can end a load":                    eachEnds,
-		"each can use the store":                 eachUses,
-		"paths that nothing is between":          closePaths,
-		"a load that is overtaken":               overtaken,
-		"a load while others replace":            loadMeanwhile,
-		"generations are committed in order":     generationsInOrder,
-		"a generation of another database":       otherDatabase,
-		"a cancelled call changes nothing":       cancelled,
-		"two workspaces":                         workspaces,
-		"two processes":                          processes,
-		"vectors":                                vectors,
-		"vectors of many keys":                   manyVectors,
-		"vectors at once":                        vectorsAtOnce,
-		"damaged vectors":                        damaged,
-		"sweep":                                  sweep,
-		"sweep of many":                          sweepMany,
-		"sweep of models":                        sweepModels,
-		"sweep that comes too soon":              sweepSeldom,
-		"sweep of what is gone":                  sweepGone,
-		"sweep while others put and replace":     sweepMeanwhile,
-		"lease":                                  lease,
-		"lease goes to one":                      leaseToOne,
-		"whatever two processes do to a project": model,
+		"nothing is known":                     nothing,
+		"a source is stored unchanged":         sourceStays,
+		"texts and paths are stored unchanged": textsStay,
+		"chunks are numbered":                  numbered,
+		"a source is replaced":                 replaced,
+		"a source is deleted and comes back":   goneAndBack,
+		"a path twice in a batch":              twice,
+		"a path that is too long":              tooLong,
+		"what changed since":                   since,
+		"discoveries come first":               discoveriesFirst,
+		"chunks in the requested order":        chunksInOrder,
+		"a load in many parts":                 manyParts,
+		"a source of many chunks":              manyChunks,
+		"each can end a load":                  eachEnds,
+		"each can use the store":               eachUses,
+		"adjacent paths":                       closePaths,
+		"a load that is overtaken":             overtaken,
+		"a load while others replace":          loadMeanwhile,
+		"generations are committed in order":   generationsInOrder,
+		"a generation of another database":     otherDatabase,
+		"a cancelled call changes nothing":     cancelled,
+		"two workspaces":                       workspaces,
+		"two processes":                        processes,
+		"vectors":                              vectors,
+		"vectors of many keys":                 manyVectors,
+		"concurrent vectors":                   vectorsAtOnce,
+		"damaged vectors":                      damaged,
+		"sweep":                                sweep,
+		"sweep of many":                        sweepMany,
+		"sweep of models":                      sweepModels,
+		"sweep that comes too soon":            sweepSeldom,
+		"sweep of deleted sources":             sweepGone,
+		"sweep while others put and replace":   sweepMeanwhile,
+		"lease":                                lease,
+		"lease goes to one":                    leaseToOne,
+		"random operations of two processes":   model,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)) })
 	}
 }
 
-// noon is the time at which the suite plays. Stores keep microseconds.
+// noon is the time of the suite's events. Stores keep microseconds.
 var noon = time.Date(2026, 8, 1, 12, 0, 0, 123456000, time.UTC)
 
 func keyOf(text string) knowledge.Key {
@@ -89,7 +90,7 @@ func keyOf(text string) knowledge.Key {
 	return knowledge.Key(sum[:16])
 }
 
-// code is a source with a piece for each text, as it is loaded.
+// code returns a source with a chunk for each text, as it is loaded.
 func code(path string, texts ...string) knowledge.Source {
 	s := knowledge.Source{Path: path, Hash: sha256.Sum256([]byte(strings.Join(texts, "\n"))), Size: int64(len(texts)), Modified: noon}
 	for i, text := range texts {
@@ -101,7 +102,7 @@ func code(path string, texts ...string) knowledge.Source {
 	return s
 }
 
-// found is a source of discoveries.
+// found returns a source of discoveries.
 func found(path string, texts ...string) knowledge.Source {
 	s := code(path, texts...)
 	for i := range s.Pieces {
@@ -134,7 +135,7 @@ func load(t *testing.T, s knowledge.Store, since int64) (list []knowledge.Source
 	return list, newest
 }
 
-// expect checks what a load since the beginning gives.
+// expect checks the result of a load from the beginning.
 func expect(t *testing.T, s knowledge.Store, want ...knowledge.Source) {
 	t.Helper()
 	expectSince(t, s, 0, want...)
@@ -153,7 +154,7 @@ func expectSince(t *testing.T, s knowledge.Store, since int64, want ...knowledge
 	}
 }
 
-// of is a source as it is after a change.
+// of returns a source as it is after a change.
 func of(generation int64, s knowledge.Source) knowledge.Source {
 	s.Generation = generation
 	return s
@@ -173,7 +174,7 @@ func paths(list []knowledge.Source) string {
 
 func equal(t *testing.T, got, want any) {
 	t.Helper()
-	if reflect.DeepEqual(got, want) { // much quicker, and mostly so
+	if reflect.DeepEqual(got, want) { // much faster than the comparison below, and usually true
 		return
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -11,7 +11,7 @@ import (
 	"remit/internal/toolsets/codebase/knowledge"
 )
 
-// loadMeanwhile: a source is given whole, and what a load does not give the next one does.
+// loadMeanwhile: a load returns only whole sources, and the next load returns what it missed.
 func loadMeanwhile(t *testing.T, s Stores) {
 	const files, rounds = 12, 25
 	var writers sync.WaitGroup
@@ -38,7 +38,7 @@ func loadMeanwhile(t *testing.T, s Stores) {
 	equal(t, <-followed, want)
 }
 
-// follow loads what has changed, over and over until there is nothing more to come.
+// follow loads changes repeatedly until it is stopped and nothing is left.
 func follow(t *testing.T, s knowledge.Store, stop chan struct{}) map[string]knowledge.Source {
 	known, since := map[string]knowledge.Source{}, int64(0)
 	for last := false; ; {
@@ -65,7 +65,7 @@ func follow(t *testing.T, s knowledge.Store, stop chan struct{}) map[string]know
 	}
 }
 
-// whole checks that a source and its pieces are of one change.
+// whole checks that a source and its chunks are from one change.
 func whole(one knowledge.Source) error {
 	var texts []string
 	for _, p := range one.Pieces {
@@ -77,7 +77,7 @@ func whole(one knowledge.Source) error {
 	return nil
 }
 
-// generationsInOrder: who sees a generation sees all before it.
+// generationsInOrder: a process that sees a generation sees all earlier ones.
 func generationsInOrder(t *testing.T, s Stores) {
 	const each = 20
 	var wg sync.WaitGroup

@@ -23,7 +23,7 @@ func put(t *testing.T, s knowledge.Store, model string, vector []float32, texts 
 	}
 }
 
-// expectVectors checks which texts have a vector: those of want, of all that are asked for.
+// expectVectors checks which of the texts have a vector: those in want.
 func expectVectors(t *testing.T, s knowledge.Store, model string, want map[string][]float32, texts ...string) {
 	t.Helper()
 	var keys []knowledge.Key
@@ -147,7 +147,7 @@ func sweepMany(t *testing.T, s Stores) {
 	sweepOf(t, s.Here, 0, "m")
 }
 
-// sweepModels: whoever sweeps wants models of their own, and takes nothing from those who want others.
+// sweepModels: a sweep keeps the models it names, and removes nothing that others want.
 func sweepModels(t *testing.T, s Stores) {
 	one := []float32{1}
 	day := 24 * time.Hour
@@ -161,7 +161,7 @@ func sweepModels(t *testing.T, s Stores) {
 	sweepOf(t, s.Beside, 0, "local")
 	sweepOf(t, s.Elsewhere, 0, "theirs", "theirs")
 	s.Age(t, 2*day)
-	put(t, s.Here, "old", one, "y") // a vector that is young stays, wanted or not
+	put(t, s.Here, "old", one, "y") // a young vector stays, wanted or not
 	sweepOf(t, s.Here, 1, "local")
 	expectVectors(t, s.Here, "old", map[string][]float32{"y": one}, "x", "y")
 	expectVectors(t, s.Here, "new", map[string][]float32{"x": one}, "x")
@@ -174,7 +174,8 @@ func sweepModels(t *testing.T, s Stores) {
 	sweepOf(t, s.Here, 2)
 }
 
-// sweepSeldom: a sweep that comes too soon is none, unless it is of other models or of another workspace.
+// sweepSeldom: a sweep that comes too soon does nothing, unless it is of other models or of another
+// workspace.
 func sweepSeldom(t *testing.T, s Stores) {
 	for _, c := range []struct {
 		store  knowledge.Store
@@ -223,7 +224,7 @@ func sweepGone(t *testing.T, s Stores) {
 	expectSince(t, s.Elsewhere, 300)
 }
 
-// sweepMeanwhile: what has a piece has its vector, whoever sweeps.
+// sweepMeanwhile: a chunk keeps its vector during concurrent sweeps.
 func sweepMeanwhile(t *testing.T, s Stores) {
 	var writers, sweeper sync.WaitGroup
 	for w, store := range []knowledge.Store{s.Here, s.Elsewhere} {
@@ -275,16 +276,16 @@ func lease(t *testing.T, s Stores) {
 		want       bool
 	}{
 		{s.Here, "", minute, noon, false},
-		{s.Here, "a", time.Time{}, noon, false}, // there is nothing to give back
+		{s.Here, "a", time.Time{}, noon, false}, // there is nothing to return
 		{s.Here, "a", minute, noon, true},
 		{s.Beside, "b", minute, noon, false},
 		{s.Elsewhere, "b", minute, noon, true},
-		{s.Beside, "b", time.Time{}, noon, false}, // it is not theirs to give back
+		{s.Beside, "b", time.Time{}, noon, false}, // another process has it
 		{s.Beside, "b", minute, noon, false},
 		{s.Beside, "", minute, noon, false},
 		{s.Here, "a", minute.Add(time.Minute), noon.Add(time.Second), true}, // renewed
 		{s.Beside, "b", minute.Add(time.Hour), minute, false},
-		{s.Beside, "b", minute.Add(time.Hour), minute.Add(time.Minute), true}, // it has lapsed
+		{s.Beside, "b", minute.Add(time.Hour), minute.Add(time.Minute), true}, // it has expired
 		{s.Here, "a", minute.Add(time.Hour), minute.Add(time.Minute), false},
 		{s.Beside, "b", time.Time{}, minute, false},
 		{s.Here, "\xff\x00'", minute, noon, true},

@@ -12,7 +12,7 @@ import (
 	"remit/internal/toolsets/codebase/sessions"
 )
 
-// expectPruned checks which sessions are known to be gone.
+// expectPruned checks which sessions are known to be removed.
 func expectPruned(t *testing.T, s sessions.Store, limit int, want string) {
 	t.Helper()
 	got, err := s.Pruned(t.Context(), limit)
@@ -39,7 +39,7 @@ func newestSessions(t *testing.T, s Stores) {
 	}
 	var wg sync.WaitGroup
 	const some = sessions.MostSessions / 10
-	for w := range 9 { // together they are written sooner
+	for w := range 9 { // concurrent writes are faster
 		wg.Go(func() {
 			for i := range some {
 				start(w*some + i)
@@ -56,7 +56,7 @@ func newestSessions(t *testing.T, s Stores) {
 	if len(list) != sessions.MostSessions || list[0] != "501" || list[len(list)-1] != "003" || !strings.Contains(strings.Join(list, " "), "first") {
 		t.Errorf("%d are left, from %s to %s", len(list), list[0], list[len(list)-1])
 	}
-	note(t, s.Here, done("late", "late", -time.Hour)) // its clock is behind, and it is there all the same
+	note(t, s.Here, done("late", "late", -time.Hour)) // its clock is behind; it is stored nevertheless
 	if list := ids(t, s.Here, math.MaxInt32); !strings.HasSuffix(list, " late") {
 		t.Error("the last to come is not there")
 	}

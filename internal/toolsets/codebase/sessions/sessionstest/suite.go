@@ -1,4 +1,4 @@
-// Package sessionstest holds the one suite that every sessions.Store passes.
+// Package sessionstest contains the test suite that every sessions.Store must pass.
 package sessionstest
 
 import (
@@ -17,44 +17,45 @@ import (
 	"remit/internal/toolsets/codebase/sessions"
 )
 
-// Stores are several views of what is kept in one place, which is empty.
+// Stores holds several views of one storage, which is empty.
 type Stores struct {
 	Here      sessions.Store
-	Beside    sessions.Store // the same workspace, as another process has it open
+	Beside    sessions.Store // the same workspace, as opened by another process
 	Elsewhere sessions.Store // another workspace
 }
 
-// Suite checks the promises on sessions.Store. open returns stores that live until the end of the test it is given.
+// Suite tests the promises of sessions.Store. open returns stores that live until the end of the
+// test it is given.
 func Suite(t *testing.T, open func(t *testing.T) Stores) {
 	for name, check := range map[string]func(*testing.T, Stores){
-		"nothing was done":                  nothing,
-		"a session stays as it is":          stays,
-		"every text stays as it is":         textsStay,
-		"items add up":                      addUp,
-		"the newest items stay":             newestItems,
-		"a client that was idle":            idle,
-		"a clock that is put back":          putBack,
-		"end":                               end,
-		"clients are told apart":            apart,
-		"recent":                            recent,
-		"the newest sessions stay":          newestSessions,
-		"an id that is taken":               taken,
-		"note at once loses nothing":        atOnce,
-		"end and note at once lose nothing": endMeanwhile,
-		"a cancelled call changes nothing":  cancelled,
-		"two workspaces":                    workspaces,
+		"nothing was done":                       nothing,
+		"a session is stored unchanged":          stays,
+		"texts are stored unchanged":             textsStay,
+		"items add up":                           addUp,
+		"the newest items stay":                  newestItems,
+		"a client that was idle":                 idle,
+		"a clock that is set back":               putBack,
+		"end":                                    end,
+		"clients are distinguished":              apart,
+		"recent":                                 recent,
+		"the newest sessions stay":               newestSessions,
+		"an id that is taken":                    taken,
+		"concurrent notes lose nothing":          atOnce,
+		"concurrent ends and notes lose nothing": endMeanwhile,
+		"a cancelled call changes nothing":       cancelled,
+		"two workspaces":                         workspaces,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)) })
 	}
 }
 
-// noon is the time at which the suite plays. Stores keep microseconds.
+// noon is the time of the suite's events. Stores keep microseconds.
 var noon = time.Date(2026, 8, 1, 12, 0, 0, 123456000, time.UTC)
 
-// pause is how long a client may do nothing.
+// pause is how long a client may be idle.
 const pause = 30 * time.Minute
 
-// done is what a client does some time after noon: it reads files.
+// done returns a note of a client that reads files some time after noon.
 func done(key, id string, after time.Duration, files ...string) sessions.Noted {
 	n := sessions.Noted{Key: key, NewID: id, Principal: "ann", Client: "editor", At: noon.Add(after), Idle: pause}
 	n.Files = items(after, files...)
@@ -208,7 +209,7 @@ func putBack(t *testing.T, s Stores) {
 
 func end(t *testing.T, s Stores) {
 	one := note(t, s.Here, done("k", "1", 0, "a"))
-	if err := s.Here.End(t.Context(), "k", noon.Add(-time.Second)); err != nil { // somebody is late to end the one before
+	if err := s.Here.End(t.Context(), "k", noon.Add(-time.Second)); err != nil { // a late attempt to end the previous session
 		t.Error(err)
 	}
 	expectCurrent(t, s.Here, "k", 0, &one)

@@ -14,7 +14,7 @@ import (
 	"remit/internal/toolsets/books/bookstest"
 )
 
-// What people do is the same wherever the books are.
+// TestPeopleOnS3: the commands for people work the same on S3.
 func TestPeopleOnS3(t *testing.T) {
 	t.Parallel()
 	server := s3test.Start(t)
@@ -26,7 +26,7 @@ func TestPeopleOnS3(t *testing.T) {
 		Stores: func(context.Context) (books.Stores, error) { return books.Stores{Main: bucket}, nil },
 		Now:    time.Now, Log: slog.New(slog.DiscardHandler),
 	}
-	onDisk := newStudy(t)
+	onDisk := newTestLibrary(t)
 	course := bookstest.Course(3, 30)
 	onDisk.imports(course)
 	done, err := onS3.Import(t.Context(), course, books.ImportOptions{Book: "c01", By: "ann"}, nil)
@@ -64,7 +64,7 @@ func TestPeopleOnS3(t *testing.T) {
 	}
 }
 
-// members are the files of the book c01.
+// members returns the files of the book c01.
 func members(t *testing.T, l *books.Library) map[string][]byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -73,7 +73,7 @@ func members(t *testing.T, l *books.Library) map[string][]byte {
 	}
 	files := map[string][]byte{}
 	for name, data := range unzip(t, out.Bytes()) {
-		files[strings.TrimPrefix(name, "books/ai/")] = data // the book of those tests
+		files[strings.TrimPrefix(name, "books/ai/")] = data // the prefix that unzip's tests use
 	}
 	return files
 }

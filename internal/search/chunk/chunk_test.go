@@ -39,7 +39,8 @@ func TestLongFunctionIsCutIntoWindows(t *testing.T) {
 	}
 }
 
-// TestWindowsEndAtTheBestLine: of two blank lines the one that makes windows alike.
+// TestWindowsEndAtTheBestLine: of two blank lines the one is chosen that makes the windows more
+// equal.
 func TestWindowsEndAtTheBestLine(t *testing.T) {
 	var b strings.Builder
 	for i := 1; i <= 200; i++ {
@@ -58,7 +59,8 @@ func TestWindowsEndAtTheBestLine(t *testing.T) {
 	}
 }
 
-// TestCommentsAfterOddStrings: a quote within a string, or one that is a character, hides no comment after it.
+// TestCommentsAfterOddStrings: a quote within a string, or as a character literal, hides no comment
+// after it.
 func TestCommentsAfterOddStrings(t *testing.T) {
 	for name, content := range map[string]string{
 		"a.ts": "const a = `say \\` twice`;\n// TODO: say it once and for all\n",
@@ -96,7 +98,8 @@ func TestLongClassIsCutIntoMethods(t *testing.T) {
 	}
 }
 
-// TestKinds: how many pieces files have that nobody writes by hand; -1 means some.
+// TestKinds checks the number of chunks of files that nobody writes by hand; -1 means any number
+// above 0.
 func TestKinds(t *testing.T) {
 	code := "package a\n\nfunc A() { doThisAndThat() }\n"
 	words := strings.Repeat("these are words of an ordinary line\n", 100)
@@ -142,7 +145,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-func TestMostPieces(t *testing.T) {
+func TestMaxPieces(t *testing.T) {
 	var b strings.Builder
 	for i := range 1000 {
 		fmt.Fprintf(&b, "def function_number_%d(argument):\n%s\n", i, strings.Repeat("    argument.something_else_happens()\n", 10))
@@ -153,7 +156,7 @@ func TestMostPieces(t *testing.T) {
 		t.Fatalf("%d pieces", len(found))
 	}
 	if last := found[len(found)-1]; last.Type != chunk.Decision {
-		t.Errorf("the last piece is %+v", last)
+		t.Errorf("the last chunk is %+v", last)
 	}
 }
 
@@ -209,6 +212,6 @@ func TestTextIsCleaned(t *testing.T) {
 		}
 	}
 	if found[0].Name != "Title" || found[0].Line != 1 || !strings.Contains(found[0].Text, "caf\uFFFD") {
-		t.Errorf("the first piece is %+v", found[0])
+		t.Errorf("the first chunk is %+v", found[0])
 	}
 }

@@ -13,16 +13,17 @@ import (
 	"remit/internal/toolsets/codebase/sessions"
 )
 
-// sessionPath is the name under which the index knows a session.
+// sessionPath returns the path of a session's source in the index.
 func sessionPath(id string) string { return "session:" + id }
 
-// feedPatience is how long a search waits for sessions: what clients did matters less than an answer.
-const feedPatience = 200 * time.Millisecond
+// feedTimeout limits how long a search waits for sessions: an answer matters more than what clients
+// did.
+const feedTimeout = 200 * time.Millisecond
 
-// feedSessions brings what clients did since the last time into the index, but for the caller's own session. What it has no time
-// for comes with a later search.
+// feedSessions adds what clients did since the last call to the index, except the caller's own
+// session. What exceeds the time limit is added by a later search.
 func (t *Tools) feedSessions(ctx context.Context, caller engine.Caller) {
-	ctx, cancel := context.WithTimeout(ctx, feedPatience)
+	ctx, cancel := context.WithTimeout(ctx, feedTimeout)
 	defer cancel()
 	feed := func(ctx context.Context, c sessions.Change) error { return t.Knowledge.Feed(ctx, sourcesOf(c)...) }
 	if err := t.Sessions.Tell(ctx, caller, feed); err != nil {
@@ -30,7 +31,8 @@ func (t *Tools) feedSessions(ctx context.Context, caller engine.Caller) {
 	}
 }
 
-// sourcesOf is what became of sessions as the index takes it. Of those that only searched there is nothing to tell.
+// sourcesOf converts changed sessions into sources of the index. It omits sessions that only
+// searched.
 func sourcesOf(c sessions.Change) (sources []knowledge.Source) {
 	for i := range c.Active {
 		if s := &c.Active[i]; len(s.Files)+len(s.Tasks) > 0 {
@@ -43,9 +45,9 @@ func sourcesOf(c sessions.Change) (sources []knowledge.Source) {
 	return sources
 }
 
-// sourceOf is a session as the index takes it: one piece that tells what was done.
+// sourceOf converts a session into a source of the index: one chunk that describes what was done.
 func sourceOf(s *sessions.Session) knowledge.Source {
-	text := told(s)
+	text := summaryOf(s)
 	piece := knowledge.Piece{Piece: chunk.Piece{
 		Source: chunk.Session, Name: "Session of " + clientName(s.Client), Text: text, Session: s.ID, Date: s.Last, Line: 1, End: strings.Count(text, "\n") + 1,
 	}}
@@ -54,7 +56,7 @@ func sourceOf(s *sessions.Session) knowledge.Source {
 	}
 }
 
-// clientName is what a client calls itself, without its version.
+// clientName returns the name of a client without its version.
 func clientName(client string) string {
 	name, _, _ := strings.Cut(client, "/")
 	if name == "" {
@@ -63,9 +65,9 @@ func clientName(client string) string {
 	return name
 }
 
-// told says in a few lines what was done in a session. What was searched for is left out: it would answer the next who asks
-// the same, in place of what they look for.
-func told(s *sessions.Session) string {
+// summaryOf describes in a few lines what was done in a session. It omits the queries: they would
+// match the next identical query instead of what that query is looking for.
+func summaryOf(s *sessions.Session) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Session of %s on %s", clientName(s.Client), s.Started.UTC().Format(time.DateOnly))
 	for _, part := range []struct {
@@ -83,13 +85,13 @@ func told(s *sessions.Session) string {
 	return text
 }
 
-// mostTold is how many things of a kind a session tells of.
-const mostTold = 20
+// maxSummarised limits the items of each kind in a session's summary.
+const maxSummarised = 20
 
-// newest names the last things that were done, the last first.
+// newest returns the last items, the last first.
 func newest(items []sessions.Item) string {
 	var names []string
-	for i := len(items) - 1; i >= 0 && len(names) < mostTold; i-- {
+	for i := len(items) - 1; i >= 0 && len(names) < maxSummarised; i-- {
 		names = append(names, strings.Join(strings.Fields(strings.ToValidUTF8(items[i].What, "\uFFFD")), " "))
 	}
 	return strings.Join(names, ", ")

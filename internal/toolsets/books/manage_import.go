@@ -14,41 +14,41 @@ import (
 	"remit/internal/toolsets/books/bookimport"
 )
 
-// ImportOptions say how a folder becomes a book.
+// ImportOptions holds the options of Import.
 type ImportOptions struct {
-	Book       string // its id; made of Name if there is none
-	Title      string // found in the folder if there is none
-	Name       string // what the folder or archive is called
-	By         string // who imports
+	Book       string // its id; derived from Name if empty
+	Title      string // taken from the folder if empty
+	Name       string // the name of the folder or archive
+	By         string // the person who imports
 	DryRun     bool   // only plan
-	KeepPlaces bool   // leave media beside the lessons
-	SkipBad    bool   // leave out what cannot be imported
+	KeepPlaces bool   // leave media files next to the lessons
+	SkipBad    bool   // skip files that cannot be imported
 }
 
-// Imported is what an import did, or would do.
+// Imported is the result of an import or of a dry run.
 type Imported struct {
 	Book  string         `json:"book_id"`
 	Title string         `json:"title"`
 	Files []ImportedFile `json:"files"`
-	Left  []LeftOut      `json:"left_out"`  // what is not imported, and need not be
-	Bad   []LeftOut      `json:"cannot_be"` // if there is any and it is not to be skipped, nothing was written
+	Left  []LeftOut      `json:"left_out"`  // files that are not imported and need not be
+	Bad   []LeftOut      `json:"cannot_be"` // files that cannot be imported; if there are any and SkipBad is false, nothing was written
 	Bytes int64          `json:"bytes"`
-	Links int            `json:"links"` // how many now lead to the new places
+	Links int            `json:"links"` // number of links that were changed to the new locations
 }
 
-// ImportedFile is a file with its place in the book.
+// ImportedFile is an imported file with its path in the book.
 type ImportedFile struct {
 	bookimport.File
-	Outcome string `json:"outcome,omitempty"` // created, updated or unchanged; "" if nothing was tried
+	Outcome string `json:"outcome,omitempty"` // created, updated or unchanged; "" if nothing was written
 }
 
-// LeftOut is something that is not imported, and why.
+// LeftOut is a file that is not imported, with the reason.
 type LeftOut = bookimport.Remark
 
-// Import makes a book of a folder or a *zip.Reader, or adds to a book. First all is
-// planned, so that nothing is written if something cannot be. What is there already is
-// not written again: an import that was interrupted is simply repeated.
-func (l *Library) Import(ctx context.Context, from fs.FS, o ImportOptions, told func(Progress)) (Imported, error) {
+// Import creates a book from a folder or a *zip.Reader, or adds to an existing book. It plans
+// everything first, so that nothing is written if a file cannot be imported. It does not write
+// files that the book already has, so an interrupted import can simply be repeated.
+func (l *Library) Import(ctx context.Context, from fs.FS, o ImportOptions, report func(Progress)) (Imported, error) {
 	o.Book = cmp.Or(o.Book, bookimport.BookID(o.Name))
 	if err := checkID(o.Book); err != nil {
 		return Imported{}, err
@@ -65,8 +65,8 @@ func (l *Library) Import(ctx context.Context, from fs.FS, o ImportOptions, told 
 	if err != nil {
 		return done, err
 	}
-	count := newCounter(done.Bytes, told)
-	err = inParallel(ctx, peopleAtOnce, len(plan.Files), func(ctx context.Context, i int) error {
+	count := newCounter(done.Bytes, report)
+	err = inParallel(ctx, maxParallel, len(plan.Files), func(ctx context.Context, i int) error {
 		file := &done.Files[i]
 		c, err := contentToImport(plan, file.File)
 		if err != nil {
@@ -83,23 +83,23 @@ func (l *Library) Import(ctx context.Context, from fs.FS, o ImportOptions, told 
 	return done, failure(ctx, err)
 }
 
-// bookToFill registers the book under its title, if it is not there.
-func (l *Library) bookToFill(ctx context.Context, done *Imported) (home, error) {
+// bookToFill registers the book under its title if it is not registered.
+func (l *Library) bookToFill(ctx context.Context, done *Imported) (location, error) {
 	h, err := l.writable(ctx, done.Book)
 	if err != nil {
-		return home{}, err
+		return location{}, err
 	}
 	if h.registered {
 		done.Title = h.book.Title
 		return h, nil
 	}
 	if err := l.addBook(ctx, h, done.Title); err != nil {
-		return home{}, err
+		return location{}, err
 	}
 	return l.writable(ctx, done.Book)
 }
 
-// importedOf says what a plan comes to.
+// importedOf converts a plan into the result of an import.
 func importedOf(plan *bookimport.Plan, o ImportOptions) Imported {
 	title := cmp.Or(cleanTitle(o.Title), cleanTitle(plan.Title), titleOf(o.Book))
 	done := Imported{Book: o.Book, Title: title, Left: plan.Left, Bad: plan.Bad}
@@ -122,8 +122,8 @@ func outcomeOf(w written) string {
 	}
 }
 
-// contentToImport reads a file once for its hash, so that what is in the book already
-// is known to be. Only Markdown is kept in memory.
+// contentToImport reads a file once for its hash, so that write can recognise content that the book
+// already has. Only Markdown is kept in memory.
 func contentToImport(plan *bookimport.Plan, f bookimport.File) (content, error) {
 	if bookimport.IsMarkdown(f.From) {
 		text, _, err := plan.Markdown(f)
@@ -141,7 +141,7 @@ func contentToImport(plan *bookimport.Plan, f bookimport.File) (content, error) 
 	sum := sha256.New()
 	n, err := io.Copy(sum, io.LimitReader(file, bookimport.MostOther+1))
 	if err == nil && n != f.Size {
-		err = fmt.Errorf("it had %d bytes, and has %d", f.Size, n)
+		err = fmt.Errorf("its size changed from %d to %d bytes", f.Size, n)
 	}
 	if err != nil {
 		return content{}, importFault(f, err)
@@ -149,7 +149,7 @@ func contentToImport(plan *bookimport.Plan, f bookimport.File) (content, error) 
 	return content{size: n, hash: hex.EncodeToString(sum.Sum(nil)), open: open}, nil
 }
 
-// importFault says that a file is not what it was when the import was planned.
+// importFault reports that a file has changed since the import was planned.
 func importFault(f bookimport.File, err error) error {
 	if worded, ok := errors.AsType[*contract.Error](err); ok {
 		return contract.Errorf(contract.Invalid, "%s cannot be imported: %s", f.From, worded.Message).Because(err)

@@ -24,16 +24,16 @@ import (
 	"remit/internal/toolsets/books/bookstest"
 )
 
-// study is a library on disk that a person works with.
-type study struct {
+// testLibrary is a library on disk.
+type testLibrary struct {
 	*books.Library
 	t   *testing.T
 	dir string
 }
 
-func newStudy(t *testing.T) *study {
+func newTestLibrary(t *testing.T) *testLibrary {
 	t.Helper()
-	s := &study{t: t, dir: t.TempDir()}
+	s := &testLibrary{t: t, dir: t.TempDir()}
 	disk, err := blob.OpenDisk(s.dir)
 	if err != nil {
 		t.Fatal(err)
@@ -45,8 +45,8 @@ func newStudy(t *testing.T) *study {
 	return s
 }
 
-// put writes a file past the library, as an editor does.
-func (s *study) put(name, text string) {
+// put writes a file behind the library's back, as an editor does.
+func (s *testLibrary) put(name, text string) {
 	s.t.Helper()
 	name = filepath.Join(s.dir, "books", filepath.FromSlash(name))
 	if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644)); err != nil {
@@ -54,7 +54,7 @@ func (s *study) put(name, text string) {
 	}
 }
 
-func (s *study) get(name string) string {
+func (s *testLibrary) get(name string) string {
 	s.t.Helper()
 	data, err := os.ReadFile(filepath.Join(s.dir, "books", filepath.FromSlash(name)))
 	if err != nil {
@@ -63,8 +63,8 @@ func (s *study) get(name string) string {
 	return string(data)
 }
 
-// imports makes a book c01 of files, all of which must be imported.
-func (s *study) imports(from fs.FS) books.Imported {
+// imports imports files as the book c01 and requires that all are imported.
+func (s *testLibrary) imports(from fs.FS) books.Imported {
 	s.t.Helper()
 	done, err := s.Import(s.t.Context(), from, books.ImportOptions{Book: "c01", By: "ann"}, nil)
 	if err != nil || len(done.Bad) > 0 {
@@ -89,24 +89,24 @@ func folderOf(files ...string) fstest.MapFS {
 	return all
 }
 
-// A whole course comes in as its author has it, and nothing in it is broken then.
+// TestImportOfACourse: a whole course as an author writes it is imported without broken links.
 func TestImportOfACourse(t *testing.T) {
 	t.Parallel()
-	s := newStudy(t)
+	s := newTestLibrary(t)
 	const lessons = 60
 	course := bookstest.Course(1, lessons)
-	var told atomic.Int64
+	var lastDone atomic.Int64
 	done, err := s.Import(t.Context(), course, books.ImportOptions{Name: "Python for Agents (2025)", By: "ann"}, func(p books.Progress) {
-		if p.Done < told.Load() || p.Done > p.Total || p.Name == "" {
-			t.Errorf("progress %+v after %d", p, told.Load())
+		if p.Done < lastDone.Load() || p.Done > p.Total || p.Name == "" {
+			t.Errorf("progress %+v after %d", p, lastDone.Load())
 		}
-		told.Store(p.Done)
+		lastDone.Store(p.Done)
 	})
 	if err != nil || len(done.Bad) != 0 {
 		t.Fatalf("error %v, bad %v", err, done.Bad)
 	}
-	if done.Book != "python-for-agents-2025" || done.Title != "Python for Agents" || len(done.Files) < lessons+lessons/10 || done.Links < lessons || told.Load() != done.Bytes {
-		t.Errorf("%s %q: %d files, %d links, %d of %d bytes told", done.Book, done.Title, len(done.Files), done.Links, told.Load(), done.Bytes)
+	if done.Book != "python-for-agents-2025" || done.Title != "Python for Agents" || len(done.Files) < lessons+lessons/10 || done.Links < lessons || lastDone.Load() != done.Bytes {
+		t.Errorf("%s %q: %d files, %d links, %d of %d bytes reported", done.Book, done.Title, len(done.Files), done.Links, lastDone.Load(), done.Bytes)
 	}
 	if got := outcomes(done); got["created"] != len(done.Files) {
 		t.Errorf("the first time: %v", got)
@@ -138,10 +138,10 @@ func TestImportOfACourse(t *testing.T) {
 	}
 }
 
-// What goes out as an archive comes back as the same book.
+// TestExportAndImport: an exported archive imports as the same book.
 func TestExportAndImport(t *testing.T) {
 	t.Parallel()
-	s := newStudy(t)
+	s := newTestLibrary(t)
 	s.imports(bookstest.Course(2, 40))
 	var out bytes.Buffer
 	last := books.Progress{}
@@ -149,7 +149,7 @@ func TestExportAndImport(t *testing.T) {
 		t.Fatal(err)
 	}
 	if last.Done != last.Total || last.Total == 0 {
-		t.Errorf("at the end it told %+v", last)
+		t.Errorf("the last report is %+v", last)
 	}
 	archive, err := zip.NewReader(bytes.NewReader(out.Bytes()), int64(out.Len()))
 	if err != nil {
@@ -183,7 +183,7 @@ func TestExportAndImport(t *testing.T) {
 
 func TestImportWritesNothingIfSomethingIsBad(t *testing.T) {
 	t.Parallel()
-	s := newStudy(t)
+	s := newTestLibrary(t)
 	from := folderOf("a.md", "# A", "b.md", "caf\xe9")
 	for _, o := range []books.ImportOptions{{Book: "c01"}, {Book: "c01", DryRun: true}, {Book: "c01", DryRun: true, SkipBad: true}} {
 		done, err := s.Import(t.Context(), from, o, nil)
@@ -202,7 +202,7 @@ func TestImportWritesNothingIfSomethingIsBad(t *testing.T) {
 
 func TestImportIntoABook(t *testing.T) {
 	t.Parallel()
-	s := newStudy(t)
+	s := newTestLibrary(t)
 	s.imports(folderOf("a.md", "# A", "b.md", "# B"))
 	done, err := s.Import(t.Context(), folderOf("a.md", "# A", "b.md", "# B2", "c.md", "# C"), books.ImportOptions{Book: "c01", Title: "Another"}, nil)
 	if diff := cmp.Diff(map[string]int{"unchanged": 1, "updated": 1, "created": 1}, outcomes(done)); err != nil || diff != "" {
@@ -223,7 +223,7 @@ func TestImportIntoABook(t *testing.T) {
 }
 
 // close sets the status of a book to archived.
-func (s *study) close(string) {
+func (s *testLibrary) close(string) {
 	s.t.Helper()
 	name := filepath.Join(s.dir, "registry.yaml")
 	text, err := os.ReadFile(name)
@@ -237,7 +237,7 @@ func (s *study) close(string) {
 
 func TestNewBookIsSound(t *testing.T) {
 	t.Parallel()
-	s := newStudy(t)
+	s := newTestLibrary(t)
 	made, err := s.Create(t.Context(), books.NewBook{ID: "my-book", Title: "Quotes: \"a\" & 'b' — ü", By: "ann"})
 	if err != nil || made.Title != "Quotes: \"a\" & 'b' — ü" || made.Lessons != 1 {
 		t.Fatalf("%+v, error %v", made, err)
@@ -262,7 +262,7 @@ func TestNewBookIsSound(t *testing.T) {
 
 func TestRestore(t *testing.T) {
 	t.Parallel()
-	s := newStudy(t)
+	s := newTestLibrary(t)
 	for _, text := range []string{"one", "two", "three"} {
 		s.imports(folderOf("a.md", text))
 	}
@@ -308,10 +308,10 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestChanged: each change can be looked at, with what was there before and after it.
+// TestChanged: each change can be shown with the texts before and after it.
 func TestChanged(t *testing.T) {
 	t.Parallel()
-	s := newStudy(t)
+	s := newTestLibrary(t)
 	for _, text := range []string{"one", "two", "three"} {
 		s.imports(folderOf("a.md", text))
 	}
@@ -342,10 +342,10 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// What an editor put back is not restored once more.
+// TestRestoreAfterAnEditor: content that an editor already restored is not restored again.
 func TestRestoreAfterAnEditor(t *testing.T) {
 	t.Parallel()
-	s := newStudy(t)
+	s := newTestLibrary(t)
 	s.imports(folderOf("a.md", "one"))
 	s.imports(folderOf("a.md", "two"))
 	s.put("c01/lessons/a.md", "one")
@@ -361,7 +361,7 @@ func TestRestoreAfterAnEditor(t *testing.T) {
 	}
 }
 
-// What a tool deleted comes back, and goes again.
+// TestRestoreOfWhatIsDeleted: a deleted file can be restored, and deleted again.
 func TestRestoreOfWhatIsDeleted(t *testing.T) {
 	t.Parallel()
 	d := serve(t)
@@ -389,7 +389,7 @@ func TestRestoreOfWhatIsDeleted(t *testing.T) {
 
 func TestValidateFindsWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	s := newStudy(t)
+	s := newTestLibrary(t)
 	for name, text := range map[string]string{
 		"lessons/chapter-01/a.md": "---\ntitle: A\n---\n# A\n[ok](b.md#part-two) [ok](#a) [ok](../../assets/images/used.png) [ok](https://example.org/x.md) [ok](b) [ok](../chapter-01/)\n" +
 			"[gone](c.md)\n[out](../../../x.md)\n[part](b.md#part-three) [here](#nowhere)\n![pic](../../assets/images/gone.png) ![pic](b.png)\n[]()\n[site](/docs/x) [top](/lessons/chapter-01/b.md)\n" +
@@ -449,9 +449,9 @@ func TestValidateFindsWhatIsWrong(t *testing.T) {
 		t.Error(diff)
 	}
 	said := fmt.Sprint(findings)
-	for _, want := range []string{"B.MD: there is no file lessons/chapter-01/B.MD; did you mean b.md?", "it leads out of the book", "#part-three: there is no such heading in lessons/chapter-01/b.md"} {
+	for _, want := range []string{"B.MD: no such file: lessons/chapter-01/B.MD; did you mean b.md?", "it leads out of the book", "#part-three: there is no such heading in lessons/chapter-01/b.md"} {
 		if !strings.Contains(said, want) {
-			t.Errorf("%q is not said:\n%s", want, said)
+			t.Errorf("%q is missing:\n%s", want, said)
 		}
 	}
 	if _, err := s.Validate(t.Context(), "none", nil); contract.AsError(err).Kind != contract.NotFound {

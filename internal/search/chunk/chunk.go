@@ -1,4 +1,5 @@
-// Package chunk cuts files into the pieces that are searched by meaning: functions, types, headings and discoveries.
+// Package chunk cuts files into chunks for semantic search: functions, types, sections and
+// discoveries. It does not index or rank them.
 package chunk
 
 import (
@@ -11,7 +12,7 @@ import (
 	"remit/internal/search/outline"
 )
 
-// These are the sources of a piece. Session is for those who tell of sessions; no file is cut into it.
+// The sources of a chunk. Session is for chunks that describe sessions; no file is cut into it.
 const (
 	Discovery = "discovery"
 	Code      = "code"
@@ -19,7 +20,7 @@ const (
 	Session   = "session"
 )
 
-// These are the types of a discovery.
+// The types of a discovery.
 const (
 	Pattern  = "pattern"
 	Rule     = "rule"
@@ -28,35 +29,35 @@ const (
 )
 
 const (
-	// MaxText is the length of the longest text of a piece, in bytes.
+	// MaxText is the maximum length of a chunk's text in bytes.
 	MaxText = 2000
-	// MaxPieces is how many pieces a file of the project has at most.
+	// MaxPieces is the maximum number of chunks of a project file.
 	MaxPieces = 400
 )
 
-// A Piece is a part of a file that says something of its own.
+// A Piece is a chunk: a meaningful part of a file.
 type Piece struct {
 	// Source is Discovery, Code, Docs or Session.
 	Source string
-	// Type is the kind of a discovery: Pattern, Rule, Decision or Issue. Other pieces have none.
+	// Type is the type of a discovery: Pattern, Rule, Decision or Issue. Other chunks have none.
 	Type string
-	// Name is that of a symbol ("AuthService.login"; "Len, Less, Swap" of several short ones), or the path of a heading
-	// ("Setup > Docker"). It may be empty.
+	// Name is the name of a symbol ("AuthService.login"; "Len, Less, Swap" for several short ones),
+	// or the path of a heading ("Setup > Docker"). It may be empty.
 	Name string
-	// Text is what is shown: valid UTF-8 without NUL, of at most MaxText bytes.
+	// Text is the text to display: valid UTF-8 without NUL, at most MaxText bytes.
 	Text string
-	// Module is the module of the file, unless the text says otherwise.
+	// Module is the module of the file, unless the text names another.
 	Module string
-	// Session is the session that the text names; empty if it names none.
+	// Session is the session that the text names, or empty.
 	Session string
-	// Date is the date that the text gives, in UTC; zero if it gives none.
+	// Date is the date that the text contains, in UTC, or zero.
 	Date time.Time
-	// Line and End are the first and the last line of it. Both count from 1.
+	// Line and End are its first and last line. Both count from 1.
 	Line, End int
 }
 
-// Of cuts a file of a project, in order of lines. What is not text has no pieces, nor has what no person reads; what was
-// generated and data have one at most.
+// Of cuts a project file into chunks, ordered by line. Binary files and files that no person reads
+// have no chunks; generated files and data have at most one.
 func Of(name string, content []byte) []Piece {
 	how, language := kindOf(name, content)
 	if how == nothing {
@@ -68,14 +69,14 @@ func Of(name string, content []byte) []Piece {
 	case asHead:
 		found = f.head()
 	case asProse:
-		found = readDocument(f).pieces()
+		found = readDocument(f).chunks()
 	default:
 		found = append(f.code(), f.marked()...)
 	}
 	return f.finish(found)
 }
 
-// finish fills in what every piece of a file has, and leaves out what is too much.
+// finish sets the common fields of a file's chunks, and removes excess chunks.
 func (f *file) finish(found []Piece) []Piece {
 	module := outline.Module(f.name)
 	for i := range found {
@@ -84,7 +85,7 @@ func (f *file) finish(found []Piece) []Piece {
 	return inOrder(mostTelling(found, MaxPieces))
 }
 
-// inOrder sorts pieces by their lines, and makes names short and clean that came from a text.
+// inOrder sorts chunks by line, and shortens and cleans names that came from a text.
 func inOrder(found []Piece) []Piece {
 	for i := range found {
 		p := &found[i]
@@ -94,9 +95,10 @@ func inOrder(found []Piece) []Piece {
 	return found
 }
 
-// mostTelling keeps so many pieces: discoveries first, then what begins a symbol, then the rest.
-func mostTelling(found []Piece, most int) []Piece {
-	if len(found) <= most {
+// mostTelling returns at most limit chunks: discoveries first, then the beginnings of symbols, then
+// the rest.
+func mostTelling(found []Piece, limit int) []Piece {
+	if len(found) <= limit {
 		return found
 	}
 	ranked := make([]Piece, 0, len(found))
@@ -109,7 +111,7 @@ func mostTelling(found []Piece, most int) []Piece {
 			last = p.Name
 		}
 	}
-	return ranked[:most]
+	return ranked[:limit]
 }
 
 func rankOf(p Piece, nameBefore string) int {
@@ -122,8 +124,8 @@ func rankOf(p Piece, nameBefore string) int {
 	return 2
 }
 
-// Words is what is indexed and embedded of a piece in a file: the last parts of the path, the name and the text. A
-// discovery stands for itself: before its text is only what it is about, in a few words.
+// Words returns the text of a chunk that is indexed and embedded: the last parts of the path, the
+// name and the text. For a discovery, only a few words about its subject precede the text.
 func (p *Piece) Words(name string) string {
 	var b strings.Builder
 	b.Grow(len(p.Name) + len(p.Text) + 64)
@@ -137,8 +139,9 @@ func (p *Piece) Words(name string) string {
 	return b.String()
 }
 
-// writeSubject writes what a discovery is about, in few words, as those of a short text would drown in more: its module,
-// or else the name of its file, and the headings above it. The symbol that a comment stands at is no heading.
+// writeSubject writes the subject of a discovery: its module, or else the name of its file, and the
+// headings above it. It is brief, since more words would dominate a short text. The symbol at which
+// a comment stands is not a heading.
 func (p *Piece) writeSubject(b *strings.Builder, name string) {
 	module := p.about()
 	writeLine(b, module)
@@ -150,7 +153,7 @@ func (p *Piece) writeSubject(b *strings.Builder, name string) {
 	}
 }
 
-// about is the module that a discovery is of, if that says anything.
+// about returns the module of a discovery, if it is informative.
 func (p *Piece) about() string {
 	if p.Module == outline.Root || p.Module == "docs" || p.Module == "adr" {
 		return ""
@@ -158,8 +161,8 @@ func (p *Piece) about() string {
 	return p.Module
 }
 
-// telling is what of a discovery's name says more than its text: neither the title of a whole document, which all in it
-// share, nor a heading that the text begins with.
+// telling returns the part of a discovery's name that adds to its text: not the title of the whole
+// document, which all its chunks share, and not a heading with which the text begins.
 func (p *Piece) telling() string {
 	name := p.Name
 	if _, rest, ok := strings.Cut(name, " > "); ok {
@@ -181,7 +184,7 @@ func writeLine(b *strings.Builder, text string) {
 	}
 }
 
-// lastParts gives the last two folders of a path and the name of its file without an extension, as words.
+// lastParts returns the last two folders of a path and the file name without extension, as words.
 func lastParts(name string) string {
 	parts := strings.Split(path.Clean("/"+strings.ToValidUTF8(name, " ")), "/")[1:]
 	last := len(parts) - 1
@@ -189,11 +192,11 @@ func lastParts(name string) string {
 	return strings.TrimSpace(strings.Join(parts[max(0, last-2):], " "))
 }
 
-// tellingStem is the name of a file without its extension, if it says what the file is about.
+// tellingStem returns the name of a file without its extension, if it is informative.
 func tellingStem(name string) string {
 	base := strings.ToLower(path.Base(name))
-	switch habit := habitOf(name); {
-	case strings.HasSuffix(base, ".jsonl"), habit == instructions, habit == contributing, habit == practices:
+	switch purpose := purposeOf(name); {
+	case strings.HasSuffix(base, ".jsonl"), purpose == instructions, purpose == contributing, purpose == practices:
 		return ""
 	case strings.HasPrefix(base, "readme"), strings.HasPrefix(base, "index."):
 		return ""

@@ -7,7 +7,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// TestGlobsWithBraces: taken out, they mean what they meant.
+// TestGlobsWithBraces: expanding the braces does not change the meaning.
 func TestGlobsWithBraces(t *testing.T) {
 	paths := []string{"a", "b", "ab", "ac", "a/b.md", "a/c.md", "x/a/b.md", "lessons/one.md", "lessons/two.txt", "{a,b}", "a,b", "d{", "]"}
 	for _, pattern := range []string{
@@ -27,12 +27,12 @@ func TestGlobsWithBraces(t *testing.T) {
 	}
 }
 
-// TestGlobsThatAreNone: what callers are told.
-func TestGlobsThatAreNone(t *testing.T) {
+// TestInvalidGlobs checks the errors for invalid patterns.
+func TestInvalidGlobs(t *testing.T) {
 	for pattern, want := range map[string]string{
 		"[a":                       `pattern is no glob pattern: "[a"; a [ or { is not closed, or it ends with a backslash`,
 		`a\`:                       `pattern is no glob pattern: "a\\"; a [ or { is not closed, or it ends with a backslash`,
-		strings.Repeat("{a,b}", 7): "pattern stands for more than 64 patterns, with all that its braces allow; use fewer braces, or several calls",
+		strings.Repeat("{a,b}", 7): "pattern stands for more than 64 patterns after expanding its braces; use fewer braces, or several calls",
 	} {
 		if _, err := compileGlob(pattern); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", pattern, err)
@@ -40,9 +40,9 @@ func TestGlobsThatAreNone(t *testing.T) {
 	}
 }
 
-// TestGlobsTakeNoTime: each of these keeps a matcher that goes back to braces busy for
-// longer than anybody waits.
-func TestGlobsTakeNoTime(t *testing.T) {
+// TestGlobsWithManyBraces: a matcher that backtracks into braces would practically never
+// finish with these.
+func TestGlobsWithManyBraces(t *testing.T) {
 	path := strings.Repeat("aaa/", 60) + "a.md"
 	for _, pattern := range []string{strings.Repeat("{*,*}", 50) + "z", strings.Repeat("{**/*,**/*}/", 20) + "z", strings.Repeat("*{a,a}", 40) + "z", strings.Repeat("{", 120) + strings.Repeat("}", 120) + "z"} {
 		if plain, err := compileGlob(pattern); err == nil && plain.Match(path) {
@@ -58,13 +58,13 @@ func FuzzGlobs(f *testing.F) {
 	f.Add("{a,b}/**/[!a]*.{md,t?t}", "a/x/b.md")
 	f.Fuzz(func(t *testing.T, pattern, path string) {
 		if strings.Count(pattern, "{") > 4 || len(pattern)+len(path) > 200 {
-			return // the one that it is compared with takes for ever
+			return // the reference implementation would never finish
 		}
 		plain, err := compileGlob(pattern)
 		if valid := doublestar.ValidatePattern(pattern); !valid && err == nil {
 			t.Errorf("%q is taken", pattern)
 		}
-		// Not the reverse: it passes over {,x} after a star at the end of a path.
+		// Not the reverse: the reference does not match {,x} after a star at the end of a path.
 		if err == nil && doublestar.MatchUnvalidated(pattern, path) && !plain.Match(path) {
 			t.Errorf("%q does not match %q", pattern, path)
 		}

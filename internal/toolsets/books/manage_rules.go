@@ -11,17 +11,17 @@ import (
 	"remit/internal/search/markdown"
 )
 
-// bookFile says what a book is.
+// bookFile is the file with the metadata of a book.
 const bookFile = "book.yaml"
 
-// judgeText looks at a text for itself.
-func (v *inspection) judgeText(at string, d *markdown.Document) {
-	fields, ok := v.judgeFront(at, d, 0)
+// checkText checks one text on its own.
+func (v *inspection) checkText(at string, d *markdown.Document) {
+	fields, ok := v.checkFrontMatter(at, d, 0)
 	if !strings.HasPrefix(at, "lessons/") {
 		return
 	}
 	if strings.TrimSpace(d.Text[d.Front.Length:]) == "" {
-		v.add(isWarning, at, 0, "empty-lesson", "there is no text in it")
+		v.add(isWarning, at, 0, "empty-lesson", "it has no text")
 		return
 	}
 	title, _ := fields["title"].(string)
@@ -34,9 +34,9 @@ func (v *inspection) judgeText(at string, d *markdown.Document) {
 	}
 }
 
-// judgeFront looks at front matter; before is how many lines are in front of it that
-// the file does not have. It is false if the front matter cannot be read.
-func (v *inspection) judgeFront(at string, d *markdown.Document, before int) (map[string]any, bool) {
+// checkFrontMatter checks front matter. before is the number of lines that were prepended to the
+// file's text. It returns false if the front matter cannot be parsed.
+func (v *inspection) checkFrontMatter(at string, d *markdown.Document, before int) (map[string]any, bool) {
 	fields, err := d.Front.Fields()
 	if err == nil {
 		return fields, true
@@ -49,21 +49,21 @@ func (v *inspection) judgeFront(at string, d *markdown.Document, before int) (ma
 	return nil, false
 }
 
-// judgeLinks follows every link that stays in the book.
-func (v *inspection) judgeLinks(at string, d *markdown.Document) {
+// checkLinks checks every link that stays within the book.
+func (v *inspection) checkLinks(at string, d *markdown.Document) {
 	for _, l := range d.Links {
 		written := d.Destination(l)
 		t, local := markdown.Local(written)
 		if !local {
-			v.useAddress(written)
+			v.useURL(written)
 			continue
 		}
 		line := d.Line(l.Start)
 		if t.Path == "" {
 			if written == "" {
-				v.add(isWarning, at, line, "empty-link", "a link leads nowhere")
+				v.add(isWarning, at, line, "empty-link", "a link has no target")
 			} else {
-				v.judgeAnchor(at, line, at, t.Fragment)
+				v.checkAnchor(at, line, at, t.Fragment)
 			}
 			continue
 		}
@@ -73,20 +73,20 @@ func (v *inspection) judgeLinks(at string, d *markdown.Document) {
 			continue
 		}
 		v.used[to] = true
-		v.judgeAnchor(at, line, to, t.Fragment)
+		v.checkAnchor(at, line, to, t.Fragment)
 	}
 }
 
-// useAddress notes an asset that a text shows by its address on the web.
-func (v *inspection) useAddress(address string) {
-	if _, asset, ok := strings.Cut(address, v.home.key("")); ok {
+// useURL records an asset that a text refers to by its web address.
+func (v *inspection) useURL(address string) {
+	if _, asset, ok := strings.Cut(address, v.location.key("")); ok {
 		asset, _, _ = strings.Cut(asset, "?")
 		v.used[asset] = true
 	}
 }
 
-// find gives the file or folder that a link leads to. Many write their links without
-// the ending of Markdown.
+// find returns the file or folder that a link leads to. Many authors omit the .md extension in
+// links.
 func (v *inspection) find(at, link string) (to string, ok bool) {
 	to = markdown.Resolve(at, link)
 	for _, ending := range []string{"", ".md", ".mdx"} {
@@ -97,8 +97,8 @@ func (v *inspection) find(at, link string) (to string, ok bool) {
 	return to, false
 }
 
-// judgeAnchor looks for the place in a text that a link leads to.
-func (v *inspection) judgeAnchor(at string, line int, to, name string) {
+// checkAnchor checks that the heading exists to which a link leads.
+func (v *inspection) checkAnchor(at string, line int, to, name string) {
 	if d := v.texts[to]; d != nil && !d.HasAnchor(name) {
 		where := to
 		if at == to {
@@ -108,20 +108,20 @@ func (v *inspection) judgeAnchor(at string, line int, to, name string) {
 	}
 }
 
-// addBroken says what a link that leads nowhere should perhaps be.
+// addBroken reports a broken link and suggests a target.
 func (v *inspection) addBroken(at string, line int, written, link string, image bool) {
 	to := markdown.Resolve(at, link)
-	rule, what := "broken-link", "there is no file "+to
+	rule, what := "broken-link", "no such file: "+to
 	if image || strings.HasPrefix(to, "assets/") {
-		rule, what = "missing-asset", "there is no asset "+to
+		rule, what = "missing-asset", "no such asset: "+to
 	}
 	level := isError
 	switch {
 	case to == ".." || strings.HasPrefix(to, "../"):
 		what = "it leads out of the book"
 	case strings.HasPrefix(link, "/"):
-		level = isWarning // whatever serves the book may have it
-		what += "; a link that begins with / starts at the top of the book here"
+		level = isWarning // the server that publishes the book may have it
+		what += "; a link that begins with / is relative to the root of the book"
 	}
 	if near := v.sameName(path.Base(to)); near != "" {
 		what += "; did you mean " + markdown.Relative(at, near) + "?"
@@ -129,7 +129,7 @@ func (v *inspection) addBroken(at string, line int, written, link string, image 
 	v.add(level, at, line, rule, written+": "+what)
 }
 
-// sameName gives the one file of the book that has a name, whatever its folder and case.
+// sameName returns the only file of the book with this name, ignoring folder and case, or "".
 func (v *inspection) sameName(name string) string {
 	if v.named == nil {
 		v.named = map[string][]string{}
@@ -146,10 +146,9 @@ func (v *inspection) sameName(name string) string {
 	return ""
 }
 
-// judgeSummaries compares the chapters that lessons are in with those that have a
-// summary.
-func (v *inspection) judgeSummaries() {
-	chapters := map[string]string{} // with a lesson of each
+// checkSummaries compares the chapters that contain lessons with those that have a summary.
+func (v *inspection) checkSummaries() {
+	chapters := map[string]string{} // chapter to one of its lessons
 	for _, file := range v.files {
 		if lesson, ok := strings.CutPrefix(file, "lessons/"); ok && strings.HasSuffix(file, ".md") {
 			for part := range strings.SplitSeq(path.Dir(lesson), "/") {
@@ -171,17 +170,17 @@ func (v *inspection) judgeSummaries() {
 	}
 }
 
-// isChapter tells names such as chapter-07.
+// isChapter reports whether a name has the form chapter-07.
 func isChapter(name string) bool {
 	digits, ok := strings.CutPrefix(name, "chapter-")
 	return ok && len(digits) == 2 && strings.Trim(digits, "0123456789") == ""
 }
 
-// judgeAssets finds assets that nothing shows.
-func (v *inspection) judgeAssets() {
+// checkAssets finds assets that no text refers to.
+func (v *inspection) checkAssets() {
 	for _, file := range v.files {
 		if strings.HasPrefix(file, "assets/") && !v.used[file] {
-			v.add(isWarning, file, 0, "orphan-asset", "no text of the book leads to it")
+			v.add(isWarning, file, 0, "orphan-asset", "no text of the book refers to it")
 		}
 	}
 }

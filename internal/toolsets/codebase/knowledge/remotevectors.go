@@ -11,13 +11,13 @@ import (
 	"remit/internal/search/hybrid"
 )
 
-// A place is a piece with its number.
+// A place is a chunk with its number.
 type place struct {
 	id    hybrid.ID
 	entry *entry
 }
 
-// uncovered gives some pieces without remote vectors, from a number on.
+// uncovered returns some chunks without remote vectors, starting at a number.
 func (c *catalog) uncovered(next *hybrid.ID, limit int) []place {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -30,13 +30,13 @@ func (c *catalog) uncovered(next *hybrid.ID, limit int) []place {
 	return picked
 }
 
-// cover gives pieces their vectors: those that are kept, and new ones, which are kept then.
+// cover gives chunks their vectors: stored ones, and new ones, which it stores.
 func (r *remote) cover(ctx context.Context, picked []place) error {
 	store, err := r.x.store(ctx)
 	if err != nil {
 		return err
 	}
-	found, err := readPieces(ctx, store, picked)
+	found, err := readChunks(ctx, store, picked)
 	if err != nil {
 		return err
 	}
@@ -62,15 +62,15 @@ func (r *remote) cover(ctx context.Context, picked []place) error {
 	return failed
 }
 
-// readPieces reads pieces as far as they are what the catalog says.
-func readPieces(ctx context.Context, store Store, picked []place) (map[Ref]Piece, error) {
+// readChunks reads chunks, omitting those that differ from the catalog.
+func readChunks(ctx context.Context, store Store, picked []place) (map[Ref]Piece, error) {
 	refs := make([]Ref, len(picked))
 	for i, at := range picked {
 		refs[i] = at.entry.ref()
 	}
 	read, err := store.Pieces(ctx, refs)
 	if err != nil {
-		return nil, fmt.Errorf("read pieces: %w", err)
+		return nil, fmt.Errorf("read chunks: %w", err)
 	}
 	found := make(map[Ref]Piece, len(read))
 	for _, p := range read {
@@ -86,14 +86,14 @@ func readPieces(ctx context.Context, store Store, picked []place) (map[Ref]Piece
 
 func (e *entry) ref() Ref { return Ref{Path: e.origin.path, Number: int(e.number)} }
 
-// embed asks for vectors, several requests at once, and keeps what comes.
+// embed requests vectors, in several concurrent requests, and stores the results.
 func (r *remote) embed(ctx context.Context, store Store, texts map[Key]string) (map[Key][]float32, error) {
 	made := map[Key][]float32{}
 	var mu sync.Mutex
 	var failed error
 	var asking sync.WaitGroup
-	room := make(chan struct{}, farRequests)
-	for keys := range slices.Chunk(slices.Collect(maps.Keys(texts)), farTexts) {
+	room := make(chan struct{}, remoteRequests)
+	for keys := range slices.Chunk(slices.Collect(maps.Keys(texts)), remoteTexts) {
 		asking.Go(func() {
 			room <- struct{}{}
 			defer func() { <-room }()
@@ -108,7 +108,7 @@ func (r *remote) embed(ctx context.Context, store Store, texts map[Key]string) (
 	return made, failed
 }
 
-// request makes some vectors. Where the service does not take a text, that alone is left without.
+// request computes some vectors. If the service rejects a text, only that text gets no vector.
 func (r *remote) request(ctx context.Context, store Store, keys []Key, texts map[Key]string) (map[Key][]float32, error) {
 	made := map[Key][]float32{}
 	err := guarded("embed", func() error { return ask(ctx, r.model, keys, texts, made) })
@@ -119,12 +119,13 @@ func (r *remote) request(ctx context.Context, store Store, keys []Key, texts map
 		return nil, err
 	}
 	if kept := store.PutVectors(ctx, r.model.ID(), made); kept != nil {
-		return made, errors.Join(err, fmt.Errorf("keep vectors: %w", kept))
+		return made, errors.Join(err, fmt.Errorf("store vectors: %w", kept))
 	}
 	return made, err
 }
 
-// askOneByOne leaves out the texts that a service does not take. If it takes no other text either, they are not the reason.
+// askOneByOne leaves out the texts that a service rejects. If it rejects every text, the texts are
+// not the reason.
 func (r *remote) askOneByOne(ctx context.Context, keys []Key, texts map[Key]string, made map[Key][]float32) error {
 	if _, err := r.model.Embed(ctx, []string{probe}); err != nil {
 		return err
@@ -137,9 +138,10 @@ func (r *remote) askOneByOne(ctx context.Context, keys []Key, texts map[Key]stri
 	return nil
 }
 
-// cover puts vectors into the remote index. A piece that has none counts as covered if all were asked for: it is found by its words.
+// cover puts vectors into the remote index. A chunk without a vector counts as covered if all were
+// requested: it is found by its words only.
 func (c *catalog) cover(picked []place, found map[Ref]Piece, vectors map[Key][]float32, all bool) {
-	c.searching.RLock() // so that numbers stay those of the pieces
+	c.searching.RLock() // keeps numbers assigned to their chunks
 	defer c.searching.RUnlock()
 	var items []hybrid.Item
 	var done []place
@@ -151,7 +153,7 @@ func (c *catalog) cover(picked []place, found map[Ref]Piece, vectors map[Key][]f
 			done = append(done, at)
 		}
 	}
-	c.far.Load().Put(items)
+	c.remoteIndex.Load().Put(items)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, at := range done {
@@ -162,9 +164,9 @@ func (c *catalog) cover(picked []place, found map[Ref]Piece, vectors map[Key][]f
 	}
 }
 
-// coverage tells how many pieces have remote vectors, of how many.
-func (c *catalog) coverage() (covered, pieces int) {
+// coverage returns how many chunks have remote vectors, and the number of chunks.
+func (c *catalog) coverage() (covered, chunks int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.covered, c.pieces
+	return c.covered, c.chunks
 }

@@ -20,7 +20,8 @@ import (
 	"remit/internal/toolsets/books/bookimport"
 )
 
-// source makes a folder of names; the content of each is given, or its name.
+// source returns a folder with these names. Each is "name=content" or a name, which is then also
+// the content.
 func source(names ...string) fstest.MapFS {
 	files := fstest.MapFS{}
 	for _, name := range names {
@@ -130,9 +131,9 @@ func TestWhatCannotBeImported(t *testing.T) {
 	from["most.md"] = &fstest.MapFile{Data: bytes.Repeat([]byte("x"), bookimport.MostMarkdown)}
 	p := makePlan(t, from, false)
 	said := fmt.Sprint(p.Bad)
-	for _, want := range []string{"latin.md it is not UTF-8", "big.md it has more than 1048576 bytes", "its path in the book would have 272 characters; 255 is the most"} {
+	for _, want := range []string{"latin.md it is not UTF-8", "big.md it has more than 1048576 bytes", "its path in the book would have 272 characters; the limit is 255"} {
 		if !strings.Contains(said, want) {
-			t.Errorf("%q is not said: %s", want, said)
+			t.Errorf("%q is missing: %s", want, said)
 		}
 	}
 	if len(p.Files) != 2 || len(p.Bad) != 3 {
@@ -148,7 +149,7 @@ func TestWhatCannotBeImported(t *testing.T) {
 	}
 }
 
-// closed is a folder some of which may not be read.
+// closed is a folder with unreadable parts.
 type closed struct {
 	fstest.MapFS
 	names string
@@ -168,7 +169,7 @@ func (c closed) ReadDir(name string) ([]fs.DirEntry, error) {
 	return c.MapFS.ReadDir(name)
 }
 
-// TestWhatCannotBeRead: it is found out before anything is written, and can be skipped.
+// TestWhatCannotBeRead: unreadable files are found before anything is written, and can be skipped.
 func TestWhatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	from := closed{source("a.md", "mine.md", "mine.png", "mine/b.md"), "mine.md mine.png mine"}
@@ -182,8 +183,8 @@ func TestWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestNamesOfNoLetters: some systems take any bytes for a name.
-func TestNamesOfNoLetters(t *testing.T) {
+// TestNamesWithoutLetters: some systems allow any bytes in a name.
+func TestNamesWithoutLetters(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, name := range []string{"a.md", "caf\xe9.md", "\xff/b.md"} {
@@ -230,7 +231,7 @@ func TestTitle(t *testing.T) {
 	}
 }
 
-// pack makes an archive. The header of each entry may be changed before it is written.
+// pack creates an archive. change may modify the header of each entry before it is written.
 func pack(t *testing.T, change func(*zip.FileHeader), files ...string) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -301,19 +302,19 @@ func TestArchivesThatAreRefused(t *testing.T) {
 			return flip(pack(t, nil, "a.md=x"), func(central []byte) { central[8] |= 1 })
 		}},
 		{"a bomb", "200 times its size", func(t *testing.T) []byte { return pack(t, nil, "a.md="+strings.Repeat("x", 1<<20)) }},
-		{"says that it is small", "broken, or not of the size", func(t *testing.T) []byte {
+		{"says that it is small", "is damaged or does not have its declared size", func(t *testing.T) []byte {
 			return flip(pack(t, nil, "a.md="+strings.Repeat("x", 1<<20)), func(central []byte) { binary.LittleEndian.PutUint32(central[24:], 10) })
 		}},
-		{"says that it is large", "broken, or not of the size", func(t *testing.T) []byte {
+		{"says that it is large", "is damaged or does not have its declared size", func(t *testing.T) []byte {
 			return flip(pack(t, nil, "a.md=xyz"), func(central []byte) { binary.LittleEndian.PutUint32(central[24:], 400) })
 		}},
 		{"of 5 GiB", "more than 4294967296 bytes", func(t *testing.T) []byte {
 			return flip(pack(t, nil, "a.md=x", "b.md=y"), func(central []byte) { binary.LittleEndian.PutUint32(central[24:], 3<<30) })
 		}},
-		{"altered", "broken, or not of the size", func(t *testing.T) []byte {
+		{"altered", "is damaged or does not have its declared size", func(t *testing.T) []byte {
 			return flip(pack(t, nil, "a.md=xyz"), func(central []byte) { central[16] ^= 1 })
 		}},
-		{"many entries", "20000 is the most", func(t *testing.T) []byte {
+		{"many entries", "the limit is 20000", func(t *testing.T) []byte {
 			names := make([]string, 20_001)
 			for i := range names {
 				names[i] = fmt.Sprintf("%d.md=x", i)
@@ -347,7 +348,7 @@ func flip(data []byte, change func(central []byte)) []byte {
 	return data
 }
 
-// Whatever an archive holds, what is planned are clean paths, each once.
+// FuzzArchive: whatever an archive contains, the planned paths are clean and unique.
 func FuzzArchive(f *testing.F) {
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)
@@ -373,7 +374,7 @@ func FuzzArchive(f *testing.F) {
 	})
 }
 
-// Whatever a folder calls its files, their places are clean paths, each once.
+// FuzzNames: whatever the files of a folder are called, the planned paths are clean and unique.
 func FuzzNames(f *testing.F) {
 	f.Add("a b.md", "a-b.md", "x/a..b.png")
 	f.Add("数据.md", "-", "é/é.md")

@@ -16,26 +16,26 @@ import (
 	"remit/internal/contract"
 )
 
-// Change is one line of a book's history.
+// Change is one record of a book's history.
 type Change struct {
-	Version string `json:"version,omitempty"` // names it
+	Version string `json:"version,omitempty"` // the id of the change
 	At      string `json:"at"`                // RFC 3339, in UTC
 	By      string `json:"by"`
-	Action  string `json:"action"`        // what was done: write, delete, upload, import, restore
+	Action  string `json:"action"`        // write, delete, upload, import or restore
 	Path    string `json:"path"`          // in the book
-	Old     string `json:"old,omitempty"` // SHA-256 of the content before; "" for none, or if it is not known
-	New     string `json:"new,omitempty"` // and after
-	Size    int64  `json:"size"`          // of the content after
+	Old     string `json:"old,omitempty"` // SHA-256 of the content before; "" if there was none or it is unknown
+	New     string `json:"new,omitempty"` // SHA-256 of the content after
+	Size    int64  `json:"size"`          // of the content after the change
 }
 
-// History gives the changes of a file, of all files in a folder, or of a whole book if
-// the path is empty. The newest is first; there are at most so many, 0 is all.
-func (l *Library) History(ctx context.Context, bookID, path string, most int) ([]Change, error) {
+// History returns the changes of a file, of all files in a folder, or of a whole book if path is
+// empty. It returns at most limit changes, the newest first; a limit of 0 means all.
+func (l *Library) History(ctx context.Context, bookID, path string, limit int) ([]Change, error) {
 	path = strings.TrimSuffix(path, "/")
 	if err := checkNames(bookID, path); err != nil {
 		return nil, err
 	}
-	h, err := l.place(ctx, bookID)
+	h, err := l.locate(ctx, bookID)
 	if err != nil {
 		return nil, err
 	}
@@ -43,11 +43,11 @@ func (l *Library) History(ctx context.Context, bookID, path string, most int) ([
 	if err != nil {
 		return nil, err
 	}
-	if most > 0 && len(lines) > most {
-		lines = lines[:most]
+	if limit > 0 && len(lines) > limit {
+		lines = lines[:limit]
 	}
 	changes := make([]Change, len(lines))
-	err = inParallel(ctx, peopleAtOnce, len(lines), func(ctx context.Context, i int) error {
+	err = inParallel(ctx, maxParallel, len(lines), func(ctx context.Context, i int) error {
 		e, err := l.entryAt(ctx, h, lines[i])
 		changes[i] = changeOf(e)
 		return err
@@ -55,7 +55,8 @@ func (l *Library) History(ctx context.Context, bookID, path string, most int) ([
 	return changes, err
 }
 
-// checkNames refuses what is no id of a book, and no path in one; "" is the whole book.
+// checkNames refuses an invalid book id and an invalid path in a book. The path "" means the whole
+// book.
 func checkNames(bookID, path string) error {
 	if err := checkID(bookID); err != nil || path == "" {
 		return err
@@ -63,9 +64,9 @@ func checkNames(bookID, path string) error {
 	return checkFile(path)
 }
 
-// linesOf lists the history beneath a path, the newest first. If there is none, there
-// has to be something at the path at least.
-func (l *Library) linesOf(ctx context.Context, h home, path string) ([]line, error) {
+// linesOf lists the history below a path, the newest first. It returns an error if there is neither
+// a history nor a file.
+func (l *Library) linesOf(ctx context.Context, h location, path string) ([]line, error) {
 	lines, err := l.lines(ctx, h, path)
 	if err != nil {
 		return nil, err
@@ -92,10 +93,9 @@ func changeOf(e entry) Change {
 	}
 }
 
-// Restore brings an earlier version of a file back. The version is one of the history,
-// which stands for what was there after it, or the beginning of a hash; "" is the
-// version before the current one, or the last one of a file that is deleted. Restoring
-// is a change like any other, so that it can be undone.
+// Restore restores an earlier version of a file. version is the id of a change, meaning the content
+// after it, or the beginning of a hash. "" means the version before the current one, or the last
+// version of a deleted file. A restore is recorded like any other change, so it can be undone.
 func (l *Library) Restore(ctx context.Context, bookID, path, version, by string) (Change, error) {
 	if err := errors.Join(checkID(bookID), checkFile(path)); err != nil {
 		return Change{}, err
@@ -125,14 +125,14 @@ func (l *Library) Restore(ctx context.Context, bookID, path, version, by string)
 	}, nil
 }
 
-// past is what a file was before.
+// past is the history of a file.
 type past struct {
 	path    string
-	now     string  // the hash of what is there; "" if nothing is
+	now     string  // the hash of the current content; "" if the file does not exist
 	entries []entry // the newest first
 }
 
-func (l *Library) pastOf(ctx context.Context, h home, path string) (past, error) {
+func (l *Library) pastOf(ctx context.Context, h location, path string) (past, error) {
 	p := past{path: path}
 	lines, err := l.linesOf(ctx, h, path)
 	if err != nil {
@@ -140,7 +140,7 @@ func (l *Library) pastOf(ctx context.Context, h home, path string) (past, error)
 	}
 	lines = slices.DeleteFunc(lines, func(at line) bool { return at.path != path })
 	p.entries = make([]entry, len(lines))
-	err = inParallel(ctx, peopleAtOnce, len(lines), func(ctx context.Context, i int) (err error) {
+	err = inParallel(ctx, maxParallel, len(lines), func(ctx context.Context, i int) (err error) {
 		p.entries[i], err = l.entryAt(ctx, h, lines[i])
 		return err
 	})
@@ -152,7 +152,7 @@ func (l *Library) pastOf(ctx context.Context, h home, path string) (past, error)
 	return p, failureAt(ctx, h.key(path), err)
 }
 
-// pick finds the hash that a version stands for.
+// pick returns the hash that a version refers to.
 func (p *past) pick(version string) (string, error) {
 	if version == "" {
 		at := p.latest()
@@ -166,24 +166,24 @@ func (p *past) pick(version string) (string, error) {
 	found := p.matching(strings.ToLower(version))
 	switch {
 	case len(found) == 0:
-		return "", contract.Errorf(contract.NotFound, "%s has no version %q; its log shows those that there are", p.path, version).With("path", p.path)
+		return "", contract.Errorf(contract.NotFound, "%s has no version %q; its log lists the versions", p.path, version).With("path", p.path)
 	case len(found) > 1:
-		return "", contract.Errorf(contract.Invalid, "%q begins %d versions of %s; give more of it", version, len(found), p.path).With("path", p.path)
+		return "", contract.Errorf(contract.Invalid, "%q begins %d versions of %s; give more characters", version, len(found), p.path).With("path", p.path)
 	case found[0] == "":
-		return "", contract.Errorf(contract.Invalid, "In version %q %s was deleted; name the one before it", version, p.path).With("path", p.path)
+		return "", contract.Errorf(contract.Invalid, "In version %q %s was deleted; name the version before it", version, p.path).With("path", p.path)
 	case found[0] == p.now:
-		return "", contract.Errorf(contract.Invalid, "%s has that content now", p.path).With("path", p.path)
+		return "", contract.Errorf(contract.Invalid, "%s already has that content", p.path).With("path", p.path)
 	}
 	return found[0], nil
 }
 
-// latest is where the change is that made the file what it is. It need not be the first:
-// the clocks of servers differ, and some take longer for a change than others.
+// latest returns the index of the change that produced the current content. It need not be the
+// first: servers' clocks differ, and changes take different times.
 func (p *past) latest() int {
 	return max(0, slices.IndexFunc(p.entries, func(e entry) bool { return e.New == p.now && (p.now != "" || e.Op == opDelete) }))
 }
 
-// matching lists the hashes that the beginning of an id or of a hash stands for.
+// matching returns the hashes that a prefix of an id or of a hash refers to.
 func (p *past) matching(version string) []string {
 	var found []string
 	add := func(name, hash string) {
@@ -203,21 +203,21 @@ func (p *past) matching(version string) []string {
 	return found
 }
 
-// after is the hash of what was there after a change; "" if nothing was.
+// after returns the hash of the content after change i; "" if the file did not exist then.
 func (p *past) after(i int) string {
 	e := &p.entries[i]
 	switch {
 	case e.New != "" || e.Op == opDelete:
 		return e.New
-	case i > 0: // an upload past us: what came of it was seen later
+	case i > 0: // a direct upload to the store: the next change recorded the result
 		return p.entries[i-1].Old
 	default:
 		return p.now
 	}
 }
 
-// kept opens what was replaced or deleted.
-func (l *Library) kept(ctx context.Context, h home, hash string) (content, error) {
+// kept opens content that was replaced or deleted.
+func (l *Library) kept(ctx context.Context, h location, hash string) (content, error) {
 	key := keptKey(h.book.ID, hash)
 	object, err := h.store.Stat(ctx, key)
 	if errors.Is(err, ErrNotFound) {
@@ -226,37 +226,37 @@ func (l *Library) kept(ctx context.Context, h home, hash string) (content, error
 	open := func() (io.ReadCloser, error) {
 		body, err := h.store.Open(ctx, key)
 		if err != nil {
-			return nil, fmt.Errorf("open what was kept: %w", err)
+			return nil, fmt.Errorf("open kept content: %w", err)
 		}
-		return &unspoilt{body, sha256.New(), hash}, nil
+		return &verified{body, sha256.New(), hash}, nil
 	}
 	return content{size: object.Size, hash: hash, open: open}, failureAt(ctx, key, err)
 }
 
-// unspoilt fails at the end of what was kept if it does not have its hash any more, so
-// that it is not stored.
-type unspoilt struct {
+// verified returns an error at the end of kept content that does not have its hash any more, so
+// that damaged content is not stored.
+type verified struct {
 	io.ReadCloser
 	sum  hash.Hash
 	want string
 }
 
-func (u *unspoilt) Read(p []byte) (int, error) {
+func (u *verified) Read(p []byte) (int, error) {
 	n, err := u.ReadCloser.Read(p)
 	u.sum.Write(p[:n])
 	if errors.Is(err, io.EOF) && hex.EncodeToString(u.sum.Sum(nil)) != u.want {
-		return n, contract.Errorf(contract.Unavailable, "What the history keeps with the hash %.12s is damaged, so it was not restored", u.want)
+		return n, contract.Errorf(contract.Unavailable, "The content kept in the history with the hash %.12s is damaged, so it was not restored", u.want)
 	}
 	return n, err
 }
 
-// Changed gives a change of a file by its version, with the text before and the one
-// after it; "" is that of a file which was not there.
+// Changed returns a change of a file by its version, with the texts before and after it. The text
+// is "" where the file did not exist.
 func (l *Library) Changed(ctx context.Context, bookID, path, version string) (before, after string, c Change, err error) {
 	if err := errors.Join(checkID(bookID), checkFile(path)); err != nil {
 		return "", "", c, err
 	}
-	h, err := l.place(ctx, bookID)
+	h, err := l.locate(ctx, bookID)
 	if err != nil {
 		return "", "", c, err
 	}
@@ -266,7 +266,7 @@ func (l *Library) Changed(ctx context.Context, bookID, path, version string) (be
 	}
 	at := slices.IndexFunc(p.entries, func(e entry) bool { return e.ID == version })
 	if at < 0 {
-		return "", "", c, contract.Errorf(contract.NotFound, "%s has no version %q; its history shows those that there are", path, version).With("path", path)
+		return "", "", c, contract.Errorf(contract.NotFound, "%s has no version %q; its history lists the versions", path, version).With("path", path)
 	}
 	if before, err = l.textOf(ctx, h, &p, p.entries[at].Old); err == nil {
 		after, err = l.textOf(ctx, h, &p, p.after(at))
@@ -274,8 +274,8 @@ func (l *Library) Changed(ctx context.Context, bookID, path, version string) (be
 	return before, after, changeOf(p.entries[at]), err
 }
 
-// textOf reads the text that a file was when it had a hash.
-func (l *Library) textOf(ctx context.Context, h home, p *past, hash string) (string, error) {
+// textOf returns the text of a file at the time it had a hash.
+func (l *Library) textOf(ctx context.Context, h location, p *past, hash string) (string, error) {
 	if hash == "" {
 		return "", nil
 	}
@@ -287,8 +287,8 @@ func (l *Library) textOf(ctx context.Context, h home, p *past, hash string) (str
 	if err != nil {
 		return "", err
 	}
-	if c.size > mostRead {
-		return "", contract.Errorf(contract.TooLarge, "That version of %s has %d bytes; at most %d can be read as text", p.path, c.size, mostRead).With("path", p.path)
+	if c.size > maxRead {
+		return "", contract.Errorf(contract.TooLarge, "That version of %s has %d bytes; at most %d can be read as text", p.path, c.size, maxRead).With("path", p.path)
 	}
 	body, err := c.open()
 	if err != nil {
@@ -300,7 +300,7 @@ func (l *Library) textOf(ctx context.Context, h home, p *past, hash string) (str
 		return "", failure(ctx, err)
 	}
 	if !utf8.Valid(data) {
-		return "", contract.Errorf(contract.Invalid, "That version of %s is no text", p.path).With("path", p.path)
+		return "", contract.Errorf(contract.Invalid, "That version of %s is not text", p.path).With("path", p.path)
 	}
 	return string(data), nil
 }

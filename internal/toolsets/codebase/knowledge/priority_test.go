@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// waited tells how long somebody gave way.
-func waited(ctx context.Context, c *courtesy) time.Duration {
+// waited returns how long a yield waited.
+func waited(ctx context.Context, c *priority) time.Duration {
 	begun := time.Now()
-	c.giveWay(ctx)
+	c.yield(ctx)
 	return time.Since(begun)
 }
 
-func TestCourtesy(t *testing.T) {
+func TestPriority(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &courtesy{now: time.Now}
+		c := &priority{now: time.Now}
 		ctx := t.Context()
 		if took := waited(ctx, c); took != 0 {
 			t.Errorf("without a search: %v", took)
@@ -28,13 +28,13 @@ func TestCourtesy(t *testing.T) {
 			t.Errorf("with two searches, the second of 5 ms: %v", took)
 		}
 		end := c.search()
-		if took := waited(ctx, c); took != courtesyTime {
+		if took := waited(ctx, c); took != yieldTime {
 			t.Errorf("with a long search: %v", took)
 		}
 		if took := waited(ctx, c); took != 0 {
 			t.Errorf("right after it was long enough: %v", took)
 		}
-		time.Sleep(courtesyTime)
+		time.Sleep(yieldTime)
 		gone, cancel := context.WithTimeout(ctx, time.Millisecond)
 		defer cancel()
 		if took := waited(gone, c); took != time.Millisecond {

@@ -11,27 +11,27 @@ import (
 	"remit/internal/toolsets/books/bookimport"
 )
 
-// Finding is something in a book that is wrong, or may be.
+// Finding is an error or a warning about a book.
 type Finding struct {
 	Level   string `json:"level"`          // error or warning
-	Path    string `json:"path"`           // in the book; "" for the book itself
+	Path    string `json:"path"`           // in the book; "" for the book as a whole
 	Line    int    `json:"line,omitempty"` // 0 for the file as a whole
-	Rule    string `json:"rule"`           // a short name that stays
+	Rule    string `json:"rule"`           // a short, stable name
 	Message string `json:"message"`
 }
 
-// The levels of findings: an error is wrong whatever the book is for.
+// The levels of findings. An error is wrong whatever the book is used for.
 const (
 	isError   = "error"
 	isWarning = "warning"
 )
 
-// Validate looks through a book for what is wrong in it, by path and line.
-func (l *Library) Validate(ctx context.Context, bookID string, told func(Progress)) ([]Finding, error) {
+// Validate checks a book and returns its findings ordered by path and line.
+func (l *Library) Validate(ctx context.Context, bookID string, report func(Progress)) ([]Finding, error) {
 	if err := checkID(bookID); err != nil {
 		return nil, err
 	}
-	h, err := l.place(ctx, bookID)
+	h, err := l.locate(ctx, bookID)
 	if err != nil {
 		return nil, err
 	}
@@ -43,30 +43,30 @@ func (l *Library) Validate(ctx context.Context, bookID string, told func(Progres
 		return nil, l.missing(ctx, h, "")
 	}
 	v := newInspection(h, files)
-	if err := v.read(ctx, l, files, told); err != nil {
+	if err := v.read(ctx, l, files, report); err != nil {
 		return nil, failure(ctx, err)
 	}
-	v.judge()
+	v.checkAll()
 	slices.SortStableFunc(v.findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Rule, b.Rule))
 	})
 	return v.findings, nil
 }
 
-// inspection is a book that is being looked through. Paths are those in the book.
+// inspection is the state of a Validate call. Paths are relative to the book.
 type inspection struct {
-	home     home
+	location location
 	files    []string
 	there    map[string]bool // files and folders
 	texts    map[string]*markdown.Document
 	broken   []string            // texts that are not UTF-8
-	used     map[string]bool     // files that something leads to
-	named    map[string][]string // files by their last name; made when first needed
+	used     map[string]bool     // files that a text refers to
+	named    map[string][]string // files by base name; built when first needed
 	findings []Finding
 }
 
-func newInspection(h home, files []Object) *inspection {
-	v := &inspection{home: h, there: map[string]bool{"": true, ".": true}, texts: map[string]*markdown.Document{}, used: map[string]bool{}}
+func newInspection(h location, files []Object) *inspection {
+	v := &inspection{location: h, there: map[string]bool{"": true, ".": true}, texts: map[string]*markdown.Document{}, used: map[string]bool{}}
 	for i := range files {
 		path := strings.TrimPrefix(files[i].Key, h.key(""))
 		v.files = append(v.files, path)
@@ -79,7 +79,7 @@ func newInspection(h home, files []Object) *inspection {
 }
 
 // read reads and parses every text of the book.
-func (v *inspection) read(ctx context.Context, l *Library, files []Object, told func(Progress)) error {
+func (v *inspection) read(ctx context.Context, l *Library, files []Object, report func(Progress)) error {
 	var texts []int
 	total := int64(0)
 	for i, path := range v.files {
@@ -88,11 +88,11 @@ func (v *inspection) read(ctx context.Context, l *Library, files []Object, told 
 			total += files[i].Size
 		}
 	}
-	count := newCounter(total, told)
+	count := newCounter(total, report)
 	parsed := make([]*markdown.Document, len(texts))
-	err := inParallel(ctx, peopleAtOnce, len(texts), func(ctx context.Context, n int) error {
+	err := inParallel(ctx, maxParallel, len(texts), func(ctx context.Context, n int) error {
 		i := texts[n]
-		data, err := l.text(ctx, &filed{Object: files[i], store: v.home.store})
+		data, err := l.text(ctx, &filed{Object: files[i], store: v.location.store})
 		if err != nil {
 			return err
 		}
@@ -119,9 +119,9 @@ func (v *inspection) add(level, path string, line int, rule, message string) {
 	v.findings = append(v.findings, Finding{level, path, line, rule, message})
 }
 
-// judge applies every rule.
-func (v *inspection) judge() {
-	if !v.home.registered {
+// checkAll applies every rule.
+func (v *inspection) checkAll() {
+	if !v.location.registered {
 		v.add(isError, "", 0, "unregistered", "the book is not in registry.yaml, so it is not listed; the next write puts it there")
 	}
 	for _, path := range v.broken {
@@ -132,12 +132,12 @@ func (v *inspection) judge() {
 		switch {
 		case d == nil:
 		case path == bookFile:
-			v.judgeFront(path, d, 1)
+			v.checkFrontMatter(path, d, 1)
 		default:
-			v.judgeText(path, d)
-			v.judgeLinks(path, d)
+			v.checkText(path, d)
+			v.checkLinks(path, d)
 		}
 	}
-	v.judgeSummaries()
-	v.judgeAssets()
+	v.checkSummaries()
+	v.checkAssets()
 }

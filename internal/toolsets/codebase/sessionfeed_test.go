@@ -14,7 +14,8 @@ import (
 	"remit/internal/toolsets/codebase/sessions"
 )
 
-// TestSessionsAreNotWaitedFor: a database that hangs holds a search up for a moment, and the next one not at all.
+// TestSessionsAreNotWaitedFor: a database that hangs delays one search for a moment, and the next
+// not at all.
 func TestSessionsAreNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		open := func(ctx context.Context) (sessions.Store, error) {
@@ -23,7 +24,7 @@ func TestSessionsAreNotWaitedFor(t *testing.T) {
 		}
 		log := slog.New(slog.DiscardHandler)
 		tools := &Tools{Sessions: sessions.NewKeeper(open, log, time.Now), Log: log}
-		for _, want := range []time.Duration{feedPatience, 0} {
+		for _, want := range []time.Duration{feedTimeout, 0} {
 			before := time.Now()
 			tools.feedSessions(t.Context(), engine.Caller{Connection: "c1"})
 			if took := time.Since(before); took != want {
@@ -33,7 +34,8 @@ func TestSessionsAreNotWaitedFor(t *testing.T) {
 	})
 }
 
-// TestSessionsOfTheIndex: it is told what was done, and of sessions that are gone, but not of those that only searched.
+// TestSessionsOfTheIndex: the index receives what was done and which sessions were removed, but no
+// sessions that only searched.
 func TestSessionsOfTheIndex(t *testing.T) {
 	did := []sessions.Item{{What: "a.go"}}
 	sources := sourcesOf(sessions.Change{

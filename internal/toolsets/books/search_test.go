@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestSearchSeesEveryChange: whoever makes it, and however often was searched before.
+// TestSearchSeesEveryChange: a search sees changes by anybody, however often it ran before.
 func TestSearchSeesEveryChange(t *testing.T) {
 	d := serve(t)
 	grep := func(want string) {
@@ -24,7 +24,7 @@ func TestSearchSeesEveryChange(t *testing.T) {
 	}
 	d.given(t, "books/abc/a.md", "a word\n")
 	grep("[" + match("a.md", 1, "a word") + "]")
-	d.given(t, "books/abc/a.md", "no wrd\n") // as long as before
+	d.given(t, "books/abc/a.md", "no wrd\n") // the same length as before
 	grep("[]")
 	d.does(t, "write_content", `{"book_id":"abc","path":"b/c.md","content":"\n\nword"}`)
 	grep("[" + match("b/c.md", 3, "word") + "]")
@@ -43,13 +43,13 @@ func TestGrepStopsAtMaxResults(t *testing.T) {
 		d.given(t, fmt.Sprintf("books/abc/%02d.md", i), strings.Repeat("word\n", 5))
 	}
 	for _, c := range []struct {
-		most      int
+		limit     int
 		shown     int
 		truncated bool
 	}{{1, 1, true}, {7, 7, true}, {199, 199, true}, {200, 200, false}, {1000, 200, false}} {
-		answer, result := d.answer(t, "grep_search", fmt.Sprintf(`{"book_id":"abc","pattern":"^word$","max_results":%d}`, c.most))
+		answer, result := d.answer(t, "grep_search", fmt.Sprintf(`{"book_id":"abc","pattern":"^word$","max_results":%d}`, c.limit))
 		if len(answer.Members) != c.shown || result.Notes.Truncated != c.truncated {
-			t.Errorf("at most %d: %d, truncated %v", c.most, len(answer.Members), result.Notes.Truncated)
+			t.Errorf("at most %d: %d, truncated %v", c.limit, len(answer.Members), result.Notes.Truncated)
 		}
 		for i := range answer.Members {
 			want := fmt.Sprintf(`{"file_path":"books/abc/%02d.md","line_number":%d,"matched_line":"word"}`, i/5, i%5+1)
@@ -72,7 +72,7 @@ func TestGrepGivesWholeLines(t *testing.T) {
 	}
 }
 
-// TestGlobIsCut: an answer that is too long loses its end, and says so.
+// TestGlobIsCut: an answer that is too long is cut at its end and marked as truncated.
 func TestGlobIsCut(t *testing.T) {
 	d := serve(t)
 	folder := strings.Repeat("long-name-", 20)

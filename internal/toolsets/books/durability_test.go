@@ -21,9 +21,9 @@ import (
 	"remit/internal/toolsets/books"
 )
 
-// TestNothingAcknowledgedIsLost: four servers on one library, four agents on each, all
-// on the same file of a book that nobody has begun, and each on a book of its own. Whatever one was told to be stored is
-// there or kept, and the history has each change once, in its order.
+// TestNothingAcknowledgedIsLost runs four servers on one library with four agents each. All write
+// the same file of a new book, and each also writes a book of its own. Every acknowledged content
+// must be current or kept, and the history must contain each change once, in order.
 func TestNothingAcknowledgedIsLost(t *testing.T) {
 	t.Run("disk", func(t *testing.T) {
 		dir := t.TempDir()
@@ -33,7 +33,7 @@ func TestNothingAcknowledgedIsLost(t *testing.T) {
 		t.Parallel()
 		server := s3test.Start(t)
 		address := server.URL(server.Bucket(t), "shelf")
-		// This gateway looks and deletes in two steps, so nobody deletes.
+		// This gateway checks and deletes in two steps, so the test does not delete.
 		contend(t, false, func() (books.Store, error) { return blob.OpenS3(t.Context(), address, server.Getenv) })
 	})
 }
@@ -42,7 +42,7 @@ func contend(t *testing.T, deleting bool, open func() (books.Store, error)) {
 	const servers, agents, rounds = 4, 4, 3
 	var mu sync.Mutex
 	var stored []string // acknowledged contents
-	var last *desk
+	var last *testServer
 	deletes := 0
 	var group sync.WaitGroup
 	for s := range servers {
@@ -82,14 +82,14 @@ func contend(t *testing.T, deleting bool, open func() (books.Store, error)) {
 		}
 	}
 	group.Wait()
-	last.judge(t, stored, deletes)
+	last.checkAll(t, stored, deletes)
 	if listed, err := last.library.Books(t.Context()); err != nil || len(listed) != servers*agents+1 {
 		t.Errorf("%v, error %v", listed, err)
 	}
 }
 
-// judge looks for what was stored, and whether the history is a chain.
-func (d *desk) judge(t *testing.T, stored []string, deletes int) {
+// checkAll checks that all stored contents exist and that the history is a chain.
+func (d *testServer) checkAll(t *testing.T, stored []string, deletes int) {
 	t.Helper()
 	live := d.call(t, "read_content", `{"book_id":"abc","path":"a.md"}`)
 	for _, content := range stored {
@@ -112,8 +112,8 @@ func (d *desk) judge(t *testing.T, stored []string, deletes int) {
 	}
 	before := ""
 	for _, c := range slices.Backward(changes) {
-		// What was deleted can be written again as if nothing had been: then a change
-		// that was noted before stands before it.
+		// After a delete, the same content can be written as if new. Then a change that was
+		// recorded earlier sorts before it.
 		if deletes == 0 && c.Old != before {
 			t.Errorf("%s replaces %.6s, but %.6s was there", c.Version, c.Old, before)
 		}
@@ -124,10 +124,10 @@ func (d *desk) judge(t *testing.T, stored []string, deletes int) {
 	}
 }
 
-// lossy is a store that writes, and may say that it failed.
+// lossy is a store that writes but may report a failure.
 type lossy struct {
 	books.Store
-	answer func(key string) error // to a write that was carried out
+	answer func(key string) error // the result of a write that was carried out
 }
 
 func (s *lossy) Put(ctx context.Context, key string, r io.Reader, size int64, c books.Cond) (books.Object, bool, error) {
@@ -138,8 +138,8 @@ func (s *lossy) Put(ctx context.Context, key string, r io.Reader, size int64, c 
 	return stored, created, err
 }
 
-// TestLostAnswers: the history has what happened, whatever the store said, and nothing
-// else.
+// TestLostAnswers: the history contains exactly the changes that happened, whatever the store
+// answered.
 func TestLostAnswers(t *testing.T) {
 	d := serve(t)
 	lost := ""
@@ -154,9 +154,9 @@ func TestLostAnswers(t *testing.T) {
 	}
 	write("one")
 	lost = ".history/abc/log"
-	write("two") // is not tried
+	write("two") // is not attempted
 	lost = "books"
-	write("six") // is there
+	write("six") // is stored
 	lost = ""
 	want := []string{fmt.Sprintf("write ann  %.6s", hash("one")), fmt.Sprintf("write ann %.6s %.6s", hash("one"), hash("six"))}
 	if got := d.log(t, "abc", "a.md"); !slices.Equal(got, want) {
@@ -169,11 +169,12 @@ func TestLostAnswers(t *testing.T) {
 		return nil
 	}}
 	d.fails(t, "write_content", `{"book_id":"abc","path":"a.md","content":"ten"}`,
-		`{"error":"StorageError","message":"Others changed books/abc/a.md at the same time, and the answer of the book storage got lost, so it is not known whether this change was made; read it again","path":"books/abc/a.md"}`)
+		`{"error":"StorageError","message":"Others changed books/abc/a.md at the same time and the book storage's response was lost, so it is unknown whether this change was made; read it again","path":"books/abc/a.md"}`)
 }
 
-// TestACallThatIsGivenUp in the middle leaves no line of what did not happen.
-func TestACallThatIsGivenUp(t *testing.T) {
+// TestCancelledCall: a call cancelled midway leaves no history record of a change that was not
+// made.
+func TestCancelledCall(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	d := onFaulty(t, func(act, key string) error {
@@ -195,8 +196,8 @@ func TestACallThatIsGivenUp(t *testing.T) {
 	}
 }
 
-// TestASpoiltPast is not restored.
-func TestASpoiltPast(t *testing.T) {
+// TestDamagedHistory: damaged content is not restored.
+func TestDamagedHistory(t *testing.T) {
 	d := serve(t)
 	for _, content := range []string{"one", "two"} {
 		d.does(t, "write_content", fmt.Sprintf(`{"book_id":"abc","path":"a.md","content":%q}`, content))
@@ -215,7 +216,8 @@ func TestASpoiltPast(t *testing.T) {
 	}
 }
 
-// TestServersWhoseClocksDiffer: the version before is what was there before.
+// TestServersWhoseClocksDiffer: the previous version is the content that was replaced, whatever the
+// timestamps.
 func TestServersWhoseClocksDiffer(t *testing.T) {
 	d := serve(t)
 	ahead := time.Hour
@@ -240,8 +242,8 @@ func TestServersWhoseClocksDiffer(t *testing.T) {
 	}
 }
 
-// TestABookOfWhichNobodyKnowsTheStore is not said to be gone.
-func TestABookOfWhichNobodyKnowsTheStore(t *testing.T) {
+// TestBookWithUnknownStore: a book whose store is unknown is not reported as missing.
+func TestBookWithUnknownStore(t *testing.T) {
 	d := serve(t)
 	d.given(t, "registry.yaml", "books: [")
 	d.given(t, "books/near/a.md", "x")
@@ -255,8 +257,8 @@ func TestABookOfWhichNobodyKnowsTheStore(t *testing.T) {
 	d.fails(t, "read_content", near, `{"error":"StorageError","message":"registry.yaml is broken in line 1, so books can neither be listed nor written; put it right first","path":"registry.yaml"}`)
 }
 
-// coarse is a store whose versions do not tell changes apart that come shortly after
-// each other, as on a disk with a slow clock.
+// coarse is a store whose versions do not distinguish changes in quick succession, like a disk with
+// a coarse clock.
 type coarse struct {
 	books.Store
 	modified time.Time
@@ -290,8 +292,8 @@ func (s *coarse) List(ctx context.Context, prefix string) iter.Seq2[books.Object
 	}
 }
 
-// TestChangesWithinATick are seen, also by a server that was held up between its look at
-// the clock and its look at the file.
+// TestChangesWithinATick: such changes are seen, also by a server that was delayed between reading
+// the clock and reading the file.
 func TestChangesWithinATick(t *testing.T) {
 	for name, heldUp := range map[string]time.Duration{"at once": 0, "held up": 10 * time.Second} {
 		t.Run(name, func(t *testing.T) {

@@ -21,15 +21,14 @@ import (
 
 var ann = engine.Visitor{Principal: "ann"}
 
-// registered is a registry of two books, of which the second comes first in the order of
-// their names.
+// registered is a registry of two books that are not in alphabetical order.
 const registered = `books:
   - {book_id: rust-course, title: Rust, storage_backend: %[1]s, created_at: "2025-11-24T12:00:00Z", status: active}
   - {book_id: go-course, title: Go, storage_backend: %[1]s, created_at: "2025-11-24T12:00:00Z", status: archived}
 `
 
 // stock fills the library with two small books.
-func (d *desk) stock(t *testing.T) {
+func (d *testServer) stock(t *testing.T) {
 	t.Helper()
 	for name, text := range map[string]string{
 		"registry.yaml":                                     fmt.Sprintf(registered, d.stores.Main.Name()),
@@ -47,8 +46,8 @@ func (d *desk) stock(t *testing.T) {
 	}
 }
 
-// addresses are those of books among all resources.
-func (d *desk) addresses(t *testing.T) []string {
+// addresses returns the URIs of books among all resources.
+func (d *testServer) addresses(t *testing.T) []string {
 	t.Helper()
 	list, err := d.Resources(t.Context(), nil)
 	if err != nil {
@@ -71,8 +70,8 @@ func kindOf(err error) contract.Kind {
 	return e.Kind
 }
 
-// TestShelfLists: the texts of registered books, book after book.
-func TestShelfLists(t *testing.T) {
+// TestResourcesList: the texts of registered books are listed, book after book.
+func TestResourcesList(t *testing.T) {
 	d := serve(t)
 	if none := d.addresses(t); none != nil {
 		t.Errorf("before there is a library: %q", none)
@@ -104,8 +103,9 @@ func TestShelfLists(t *testing.T) {
 	}
 }
 
-// TestShelfReads: by an address with slashes or without, text as text and bytes as bytes.
-func TestShelfReads(t *testing.T) {
+// TestResourcesRead: slashes may be escaped or not; text is returned as text, other content as
+// bytes.
+func TestResourcesRead(t *testing.T) {
 	d := serve(t)
 	d.stock(t)
 	for uri, want := range map[string]engine.Contents{
@@ -145,9 +145,9 @@ func TestShelfReads(t *testing.T) {
 	}
 }
 
-// TestShelfTellsOfChanges: whoever watches a lesson hears of it when it changes, comes
-// and goes.
-func TestShelfTellsOfChanges(t *testing.T) {
+// TestResourcesNotify: a client that watches a lesson is notified when it is created, changed or
+// deleted.
+func TestResourcesNotify(t *testing.T) {
 	d := serve(t)
 	d.stock(t)
 	heard := make(chan engine.Change, 16)
@@ -165,24 +165,24 @@ func TestShelfTellsOfChanges(t *testing.T) {
 					return
 				}
 			case <-deadline:
-				t.Fatalf("nothing was heard of %+v", want)
+				t.Fatalf("no notification of %+v", want)
 			}
 		}
 	}
-	const place = `{"book_id":"rust-course","path":"lessons/chapter-02/new.md"`
-	d.does(t, "write_content", place+`,"content":"# New\n"}`)
+	const args = `{"book_id":"rust-course","path":"lessons/chapter-02/new.md"`
+	d.does(t, "write_content", args+`,"content":"# New\n"}`)
 	await(engine.Change{Kind: engine.ResourceUpdated, URI: uri})
-	d.does(t, "write_content", place+`,"content":"# Now\n"}`)
+	d.does(t, "write_content", args+`,"content":"# Now\n"}`)
 	await(engine.Change{Kind: engine.ResourceUpdated, URI: uri})
 	for len(heard) > 0 {
 		<-heard
 	}
-	d.does(t, "delete_content", place+`}`)
+	d.does(t, "delete_content", args+`}`)
 	await(engine.Change{Kind: engine.ResourcesChanged})
 }
 
-// TestShelfCompletes: books, paths and chapters that there are.
-func TestShelfCompletes(t *testing.T) {
+// TestResourcesComplete: book ids, paths and chapters are completed.
+func TestResourcesComplete(t *testing.T) {
 	d := serve(t)
 	d.stock(t)
 	for _, tc := range []struct {
@@ -207,7 +207,7 @@ func TestShelfCompletes(t *testing.T) {
 	}
 }
 
-// bucket is a store that counts how often it is listed, and may be away.
+// bucket is a store that counts its listings and can be made unavailable.
 type bucket struct {
 	books.Store
 	lists atomic.Int64
@@ -224,9 +224,9 @@ func (b *bucket) List(ctx context.Context, prefix string) iter.Seq2[books.Object
 	return func(yield func(books.Object, error) bool) { yield(books.Object{}, errors.New("it is away")) }
 }
 
-// TestShelfSparesBuckets: a list of what is in a bucket counts for a while, and when the
-// bucket is away others can still list what they have.
-func TestShelfSparesBuckets(t *testing.T) {
+// TestResourcesSpareBuckets: a listing of a bucket is reused for a while; while the bucket is
+// unavailable, other resources can still be listed.
+func TestResourcesSpareBuckets(t *testing.T) {
 	d := serve(t)
 	b := &bucket{Store: d.stores.Main}
 	d.stores.Main = b
@@ -250,13 +250,13 @@ func TestShelfSparesBuckets(t *testing.T) {
 	}
 	b.away.Store(true)
 	now = now.Add(time.Minute)
-	if away := d.addresses(t); len(away) != 7 || !strings.Contains(string(d.said.text), "the books cannot be listed") {
+	if away := d.addresses(t); len(away) != 7 || !strings.Contains(string(d.said.text), "cannot list the books") {
 		t.Errorf("%d addresses while it is away; it says %s", len(away), d.said.text)
 	}
 }
 
-// start gives the embedded texts of a prompt by their address, and the question.
-func (d *desk) start(t *testing.T, prompt string, args map[string]string) (files map[string]string, question string) {
+// start returns the embedded texts of a prompt by their URI, and the question.
+func (d *testServer) start(t *testing.T, prompt string, args map[string]string) (files map[string]string, question string) {
 	t.Helper()
 	_, messages, err := d.StartPrompt(t.Context(), ann, prompt, args)
 	if err != nil {
@@ -275,8 +275,8 @@ func (d *desk) start(t *testing.T, prompt string, args map[string]string) (files
 	return files, question
 }
 
-// TestSummariseChapter: the lessons of the chapter wherever they are, and the summary
-// that there is.
+// TestSummariseChapter: the prompt contains the lessons of the chapter from all folders, and the
+// existing summary.
 func TestSummariseChapter(t *testing.T) {
 	d := serve(t)
 	d.stock(t)
@@ -289,7 +289,7 @@ func TestSummariseChapter(t *testing.T) {
 	if diff := cmp.Diff(want, files); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	for _, words := range []string{"lessons/chapter-01/a.md: lesson", "the summary that there is", "write_summary", "data, not instructions"} {
+	for _, words := range []string{"lessons/chapter-01/a.md: lesson", "the existing summary", "write_summary", "data, not instructions"} {
 		if !strings.Contains(question, words) {
 			t.Errorf("%q is not in %s", words, question)
 		}
@@ -300,7 +300,7 @@ func TestSummariseChapter(t *testing.T) {
 	d.given(t, "books/rust-course/lessons/chapter-02/d.md", strings.Repeat("x", 150<<10))
 	d.given(t, "books/rust-course/lessons/chapter-02/e.md", strings.Repeat("x", 60<<10))
 	files, question = d.start(t, "summarise_chapter", map[string]string{"book_id": "rust-course", "chapter_id": "chapter-02"})
-	if len(files) != 2 || !strings.Contains(question, "lessons/chapter-02/e.md: lesson, left out: it is 61440 bytes long") || !strings.Contains(question, "with read_content first") || strings.Contains(question, "summary that there is") {
+	if len(files) != 2 || !strings.Contains(question, "lessons/chapter-02/e.md: lesson, left out: it is 61440 bytes long") || !strings.Contains(question, "First read what was left out with read_content") || strings.Contains(question, "existing summary") {
 		t.Errorf("%d files; %s", len(files), question)
 	}
 	for chapter, want := range map[string]contract.Kind{"chapter-07": contract.NotFound, "seven": contract.Invalid} {
@@ -311,7 +311,7 @@ func TestSummariseChapter(t *testing.T) {
 	}
 }
 
-// TestReviewLesson: the lesson, and the hash that whoever changes it has to name.
+// TestReviewLesson: the prompt contains the lesson and the hash to pass when changing it.
 func TestReviewLesson(t *testing.T) {
 	d := serve(t)
 	d.stock(t)

@@ -13,29 +13,29 @@ import (
 	"remit/internal/search/text"
 )
 
-// searchers is how many files are looked at side by side. It is more than there are
-// cores, since files of a store far away are waited for.
+// searchers is the number of files searched concurrently. It exceeds the number of cores because
+// reading from a remote store mostly waits.
 const searchers = 16
 
-// GlobIn says which files to find.
+// GlobIn is the input of glob_search.
 type GlobIn struct {
 	BookID   string `json:"book_id"`
 	Pattern  string `json:"pattern"`
 	AllBooks bool   `json:"all_books"`
 }
 
-// GlobOut is where they are.
+// GlobOut is the output of glob_search.
 type GlobOut struct {
 	Result []string `json:"result"`
 }
 
-// Check refuses a pattern that is none, or too many.
+// Check refuses a pattern that is invalid or has too many alternatives.
 func (in GlobIn) Check() error {
 	_, err := compileGlob(in.Pattern)
 	return err
 }
 
-// Glob finds files by their paths.
+// Glob finds files whose paths match a pattern.
 func (t *Tools) Glob(ctx context.Context, in GlobIn) (GlobOut, error) {
 	pattern, err := compileGlob(in.Pattern)
 	if err != nil {
@@ -51,7 +51,7 @@ func (t *Tools) Glob(ctx context.Context, in GlobIn) (GlobOut, error) {
 	return out, err
 }
 
-// GrepIn says what to look for in the texts.
+// GrepIn is the input of grep_search.
 type GrepIn struct {
 	BookID     string `json:"book_id"`
 	Pattern    string `json:"pattern"`
@@ -59,24 +59,24 @@ type GrepIn struct {
 	MaxResults int    `json:"max_results"`
 }
 
-// GrepOut is where it is.
+// GrepOut is the output of grep_search.
 type GrepOut struct {
 	Result []Match `json:"result"`
 
 	more bool
 }
 
-// Match is a line of a text.
+// Match is a matching line of a text file.
 type Match struct {
 	FilePath    string `json:"file_path"`
 	LineNumber  int    `json:"line_number"`
 	MatchedLine string `json:"matched_line"`
 }
 
-// Notes tells whether there is more than was asked for. How much more is not counted.
+// Notes reports whether there are more matches than were asked for. The total is not counted.
 func (out GrepOut) Notes() engine.Notes { return engine.Notes{Truncated: out.more, Total: -1} }
 
-// Grep finds the lines of texts that match a pattern.
+// Grep finds the lines of text files that match a pattern.
 func (t *Tools) Grep(ctx context.Context, in GrepIn) (GrepOut, error) {
 	pattern, err := text.Compile(in.Pattern, text.Options{})
 	if err != nil {
@@ -88,7 +88,7 @@ func (t *Tools) Grep(ctx context.Context, in GrepIn) (GrepOut, error) {
 	}
 	files = slices.DeleteFunc(files, func(f filed) bool { return !strings.HasSuffix(f.Key, ".md") })
 	t.Library.index.sweep(in.BookID, in.AllBooks, files)
-	s := &search{library: t.Library, pattern: pattern, files: files, most: in.MaxResults, found: make([][]Match, len(files))}
+	s := &search{library: t.Library, pattern: pattern, files: files, limit: in.MaxResults, found: make([][]Match, len(files))}
 	if err := s.run(ctx); err != nil {
 		return GrepOut{}, failure(ctx, err)
 	}
@@ -102,23 +102,23 @@ func badPattern(err error) error {
 	return contract.Errorf(contract.Invalid, "pattern is no regular expression (RE2)").With("field", "pattern").Because(err)
 }
 
-// filesOf lists the files of a book, or of all books, by key.
+// filesOf lists the files of one book, or of all books, ordered by key.
 func (l *Library) filesOf(ctx context.Context, bookID string, all bool) ([]filed, error) {
 	if all {
 		return l.allFiles(ctx)
 	}
-	h, err := l.place(ctx, bookID)
+	h, err := l.locate(ctx, bookID)
 	if err != nil {
 		return nil, err
 	}
 	files, err := listed(ctx, h.store, h.key(""), nil)
 	if err == nil && len(files) == 0 {
-		err = l.known(ctx, h)
+		err = l.checkExists(ctx, h)
 	}
 	return files, err
 }
 
-// allFiles lists the files of all books: of each those in the store that it is kept in.
+// allFiles lists the files of all books, each from the store that contains the book.
 func (l *Library) allFiles(ctx context.Context) ([]filed, error) {
 	stores, err := l.stores(ctx)
 	if err != nil {
@@ -147,7 +147,7 @@ func (l *Library) allFiles(ctx context.Context) ([]filed, error) {
 	return files, nil
 }
 
-// listed gives the files beneath a prefix, of the books that are wanted.
+// listed returns the files below a prefix that belong to wanted books.
 func listed(ctx context.Context, store Store, prefix string, wanted func(bookID string) bool) ([]filed, error) {
 	var files []filed
 	for object, err := range store.List(ctx, prefix) {
@@ -161,25 +161,25 @@ func listed(ctx context.Context, store Store, prefix string, wanted func(bookID 
 	return files, nil
 }
 
-// search looks through files side by side, and keeps what it finds in their order.
+// search searches files concurrently and keeps the matches in the order of the files.
 type search struct {
 	library *Library
 	pattern *text.Pattern
 	files   []filed
-	most    int
+	limit   int
 
 	found [][]Match
 
 	mu    sync.Mutex
-	whole int // so many files from the first on are done
-	count int // what was found in those
+	whole int // number of leading files that are completely searched
+	count int // number of matches in those files
 	done  []bool
 }
 
-// errEnough ends a search that has found what was asked for.
-var errEnough = errors.New("enough was found")
+// errEnough stops a search that has found enough matches.
+var errEnough = errors.New("found enough matches")
 
-// run goes on until all files are done or enough is found in the first of them.
+// run searches until all files are done or the leading files contain enough matches.
 func (s *search) run(ctx context.Context) error {
 	s.done = make([]bool, len(s.files))
 	err := inParallel(ctx, searchers, len(s.files), func(ctx context.Context, at int) error {
@@ -194,8 +194,8 @@ func (s *search) run(ctx context.Context) error {
 	return err
 }
 
-// look finds the lines of one file: one more than is asked for, to know whether there
-// is more.
+// look searches one file. It collects one match more than asked for, to find out whether there are
+// more.
 func (s *search) look(ctx context.Context, at int) error {
 	file := &s.files[at]
 	data, err := s.library.text(ctx, file)
@@ -205,19 +205,19 @@ func (s *search) look(ctx context.Context, at int) error {
 	s.pattern.Lines(data, func(number, start, end int) bool {
 		line := strings.ToValidUTF8(string(data[start:end]), "\uFFFD")
 		s.found[at] = append(s.found[at], Match{FilePath: file.Key, LineNumber: number, MatchedLine: line})
-		return len(s.found[at]) <= s.most
+		return len(s.found[at]) <= s.limit
 	})
 	return nil
 }
 
-// finish counts what was found in the first files, up to one that is not done.
+// finish counts the matches in the leading files that are completely searched.
 func (s *search) finish(at int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.done[at] = true; s.whole < len(s.files) && s.done[s.whole]; s.whole++ {
 		s.count += len(s.found[s.whole])
 	}
-	if s.count > s.most {
+	if s.count > s.limit {
 		return errEnough
 	}
 	return nil
@@ -225,11 +225,11 @@ func (s *search) finish(at int) error {
 
 func (s *search) outcome() GrepOut {
 	matches := slices.Concat(s.found[:s.whole]...)
-	first := append([]Match{}, matches[:min(len(matches), s.most)]...) // never nil
-	return GrepOut{Result: first, more: len(matches) > s.most}
+	first := append([]Match{}, matches[:min(len(matches), s.limit)]...) // never nil
+	return GrepOut{Result: first, more: len(matches) > s.limit}
 }
 
-// compileGlob reads a pattern.
+// compileGlob compiles a pattern.
 func compileGlob(pattern string) (*glob.Pattern, error) {
 	p, err := glob.Compile(pattern)
 	if err == nil {
@@ -238,5 +238,5 @@ func compileGlob(pattern string) (*glob.Pattern, error) {
 	if syntax, ok := errors.AsType[*glob.SyntaxError](err); ok {
 		return nil, contract.Errorf(contract.Invalid, "pattern is no glob pattern: %q; %s", pattern, syntax.Why).With("field", "pattern")
 	}
-	return nil, contract.Errorf(contract.Invalid, "pattern stands for more than %d patterns, with all that its braces allow; use fewer braces, or several calls", glob.Most).With("field", "pattern")
+	return nil, contract.Errorf(contract.Invalid, "pattern stands for more than %d patterns after expanding its braces; use fewer braces, or several calls", glob.Most).With("field", "pattern")
 }

@@ -11,7 +11,7 @@ import (
 	"remit/internal/search/tree"
 )
 
-// denied is a rule that came after everything was indexed.
+// denied sets a rule that was added after everything was indexed.
 func denied(b *bench, o *Options) {
 	rule := func(path string, folder bool) bool {
 		return folder && path == "src/private" || path == "memory/secret.jsonl"
@@ -23,7 +23,7 @@ func denied(b *bench, o *Options) {
 	}
 }
 
-// indexed is a bench where everything is indexed, also what is denied afterwards.
+// indexed returns a bench where everything is indexed, including what is denied later.
 func indexed(t *testing.T) *bench {
 	b := newBench(t)
 	b.write("src/private/auth/a.md", "# Launch codes\n\nThe launch codes are swordfish and trout.\n")
@@ -33,11 +33,11 @@ func indexed(t *testing.T) *bench {
 	x := b.open(func(o *Options) { o.MemoryFolder = "memory" })
 	b.run(x)
 	x.Close()
-	b.memory.remove("secret.jsonl") // as Memory leaves out what is denied
+	b.memory.remove("secret.jsonl") // Memory leaves out what is denied
 	return b
 }
 
-// hidesSwordfish wants nothing of what is denied to be shown anywhere.
+// hidesSwordfish checks that nothing denied is shown anywhere.
 func hidesSwordfish(b *bench, x *Index) {
 	b.t.Helper()
 	for _, h := range b.search(x, Query{Text: "launch codes swordfish tractors"}).Hits {
@@ -55,16 +55,17 @@ func hidesSwordfish(b *bench, x *Index) {
 	}
 }
 
-// TestDeniedAfterwards hides what is denied from the first search on, though the files were not looked at yet.
+// TestDeniedAfterwards: denied content is hidden from the first search on, before the files were
+// examined.
 func TestDeniedAfterwards(t *testing.T) {
 	b := indexed(t)
-	looking, look := make(chan struct{}), make(chan struct{})
+	looking, proceed := make(chan struct{}), make(chan struct{})
 	x := b.open(func(o *Options) {
 		denied(b, o)
 		open := o.Tree
 		o.Tree = func() (*tree.Tree, error) {
 			close(looking)
-			<-look
+			<-proceed
 			return open()
 		}
 	})
@@ -72,7 +73,7 @@ func TestDeniedAfterwards(t *testing.T) {
 	x.join()
 	<-looking
 	hidesSwordfish(b, x)
-	close(look)
+	close(proceed)
 	x.Close()
 	x = b.open(func(o *Options) { denied(b, o) })
 	b.run(x)
@@ -83,7 +84,8 @@ func TestDeniedAfterwards(t *testing.T) {
 	b.sound(x)
 }
 
-// TestDeniedWhileNothingCanBeRead hides what is denied, though neither the files nor the memory can be looked at.
+// TestDeniedWhileNothingCanBeRead: denied content is hidden even if neither files nor memory can be
+// read.
 func TestDeniedWhileNothingCanBeRead(t *testing.T) {
 	b := indexed(t)
 	x := b.open(func(o *Options) {
@@ -101,7 +103,8 @@ func (brokenMemory) Stamps(context.Context) (map[string]string, error) {
 	return nil, errors.New("no memory")
 }
 
-// TestDeniedFromOthers hides what another process, which has no such rule, puts into the store.
+// TestDeniedFromOthers: denied content is hidden that another process without the rule puts into
+// the store.
 func TestDeniedFromOthers(t *testing.T) {
 	b := indexed(t)
 	x := b.open(func(o *Options) { denied(b, o) })
@@ -113,7 +116,7 @@ func TestDeniedFromOthers(t *testing.T) {
 	hidesSwordfish(b, x)
 }
 
-// TestUnknownRule shows nothing as long as nobody knows what is denied.
+// TestUnknownRule: nothing is shown until the rule is known.
 func TestUnknownRule(t *testing.T) {
 	b := indexed(t)
 	unknown := errors.New("no rule")
@@ -125,12 +128,12 @@ func TestUnknownRule(t *testing.T) {
 	}
 }
 
-// readOnly is a store that keeps nothing more.
+// readOnly is a store that accepts no changes.
 type readOnly struct{ Store }
 
 func (readOnly) Replace(context.Context, []Source) (int64, error) { return 0, errors.New("read only") }
 
-// TestAbsent shows nowhere what is no longer among the files, though it cannot be removed from the store.
+// TestAbsent: deleted files are shown nowhere, even if they cannot be removed from the store.
 func TestAbsent(t *testing.T) {
 	b := indexed(t)
 	x := b.open(func(o *Options) {
@@ -140,6 +143,6 @@ func TestAbsent(t *testing.T) {
 		o.Open = func(context.Context) (Store, error) { return readOnly{b.store}, nil }
 	})
 	b.search(x, Query{Text: "tractors"})
-	x.catalog.setFile("memory:secret.jsonl", nil) // which is not what this is about
+	x.catalog.setFile("memory:secret.jsonl", nil) // not the subject of this test
 	hidesSwordfish(b, x)
 }

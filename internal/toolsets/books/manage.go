@@ -14,22 +14,22 @@ import (
 	"remit/internal/toolsets/books/bookimport"
 )
 
-// This file and those named people_*.go hold what people do with whole books, from the
-// command line. Their JSON is what the command line prints.
+// This file and those named manage_*.go implement what people do with whole books on the command
+// line. The command line prints their types as JSON.
 
-// Progress tells how far something is that takes its time.
+// Progress reports how far a long operation is.
 type Progress struct {
-	Done, Total int64  // bytes; a Total of 0 is not known
-	Name        string // what it is at
+	Done, Total int64  // in bytes; a Total of 0 means unknown
+	Name        string // the file being processed
 }
 
-// Overview is a book as a list of books shows it.
+// Overview is a book in a list of books.
 type Overview struct {
 	Book
-	Lessons int `json:"lessons"` // files of Markdown in lessons/; -1 if its store cannot be read
+	Lessons int `json:"lessons"` // number of Markdown files in lessons/; -1 if the store cannot be read
 }
 
-// Overviews lists the registered books, with what is in them.
+// Overviews returns the registered books with their number of lessons.
 func (l *Library) Overviews(ctx context.Context) ([]Overview, error) {
 	books, err := l.Books(ctx)
 	if err != nil {
@@ -42,9 +42,9 @@ func (l *Library) Overviews(ctx context.Context) ([]Overview, error) {
 	return all, ctx.Err()
 }
 
-// lessons counts the lessons of a book.
+// lessons returns the number of lessons of a book.
 func (l *Library) lessons(ctx context.Context, bookID string) int {
-	h, err := l.place(ctx, bookID)
+	h, err := l.locate(ctx, bookID)
 	if err != nil {
 		return -1
 	}
@@ -61,10 +61,10 @@ func (l *Library) lessons(ctx context.Context, bookID string) int {
 	return n
 }
 
-// mostTitle is how many characters of a title are kept.
-const mostTitle = 200
+// maxTitle is the maximum length of a title in characters.
+const maxTitle = 200
 
-// cleanTitle is a title on one line, without characters that do not show themselves.
+// cleanTitle returns a title on one line, without invisible characters.
 func cleanTitle(title string) string {
 	title = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
@@ -76,22 +76,22 @@ func cleanTitle(title string) string {
 		return r
 	}, title)
 	kept := []rune(strings.Join(strings.Fields(title), " "))
-	return strings.TrimSpace(string(kept[:min(len(kept), mostTitle)]))
+	return strings.TrimSpace(string(kept[:min(len(kept), maxTitle)]))
 }
 
-// checkID refuses what is no id of a book. What tools are called with, their contracts
-// check.
+// checkID refuses an invalid book id. It is for the command line; contracts check the arguments of
+// tools.
 func checkID(bookID string) error {
 	if _, err := checkBookID(bookID); err == nil {
 		return nil
 	}
-	return contract.Errorf(contract.Invalid, "%q is no id of a book: it has 3 to 50 lower-case letters, digits and hyphens", bookID).With("field", "book_id")
+	return contract.Errorf(contract.Invalid, "%q is not a book id: use 3 to 50 lower-case letters, digits and hyphens", bookID).With("field", "book_id")
 }
 
-// checkFile refuses what cannot be the path of a file in a book.
+// checkFile refuses an invalid path of a file in a book.
 func checkFile(name string) error {
 	if strings.ContainsFunc(name, func(r rune) bool { return r != '/' && !bookimport.InName(r) }) {
-		return contract.Errorf(contract.Invalid, "%q is no path in a book: it has letters, digits and / _ . - alone", name).With("field", "path")
+		return contract.Errorf(contract.Invalid, "%q is not a path in a book: use only letters, digits and / _ . -", name).With("field", "path")
 	}
 	if name == "" || len(name) > 255 {
 		return contract.Errorf(contract.Invalid, "A path in a book has 1 to 255 characters").With("field", "path")
@@ -99,9 +99,9 @@ func checkFile(name string) error {
 	return checkPath(name)
 }
 
-// peopleAtOnce is how many files are read or written at the same time: disks and
-// buckets take their time for each.
-const peopleAtOnce = 8
+// maxParallel is how many files are read or written at the same time, because disks and buckets
+// have a latency for each.
+const maxParallel = 8
 
 // inParallel calls do for each number below n in order, from several goroutines, until
 // one call fails or ctx ends. It returns the first error.
@@ -123,37 +123,37 @@ func inParallel(ctx context.Context, goroutines, n int, do func(ctx context.Cont
 	return context.Cause(ctx)
 }
 
-// counter tells progress of work that several do.
+// counter reports the progress of concurrent work.
 type counter struct {
-	mu   sync.Mutex
-	at   Progress
-	told func(Progress)
+	mu     sync.Mutex
+	at     Progress
+	report func(Progress)
 }
 
-func newCounter(total int64, told func(Progress)) *counter {
-	if told == nil {
-		told = func(Progress) {}
+func newCounter(total int64, report func(Progress)) *counter {
+	if report == nil {
+		report = func(Progress) {}
 	}
-	return &counter{at: Progress{Total: total}, told: told}
+	return &counter{at: Progress{Total: total}, report: report}
 }
 
-// add counts what is done.
+// add counts n more bytes as done.
 func (c *counter) add(name string, n int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.at.Done += n
 	c.at.Name = name
-	c.told(c.at)
+	c.report(c.at)
 }
 
-// NewBook is a book to begin.
+// NewBook is the input of Create.
 type NewBook struct {
 	ID    string
-	Title string // made of the id if there is none
+	Title string // derived from the id if empty
 	By    string
 }
 
-// Create begins a book: with a lesson and a summary in their places, to be written over.
+// Create creates a book with a sample lesson and a sample summary, meant to be overwritten.
 func (l *Library) Create(ctx context.Context, b NewBook) (Overview, error) {
 	if err := checkID(b.ID); err != nil {
 		return Overview{}, err
@@ -184,9 +184,9 @@ func (l *Library) Create(ctx context.Context, b NewBook) (Overview, error) {
 	return Overview{h.book, 1}, nil
 }
 
-// skeleton is what a book begins with: paths and texts.
+// skeleton returns the paths and texts of a new book.
 func skeleton(id, title string) [][2]string {
-	title = strconv.Quote(title) // YAML reads what JSON writes, and Go's escapes of what a title may hold
+	title = strconv.Quote(title) // valid YAML: it accepts JSON strings, and the Go escapes that a title can contain
 	return [][2]string{
 		{"book.yaml", "book_id: " + id + "\ntitle: " + title + "\n"},
 		{"lessons/part-1/chapter-01/lesson-01.md", "---\ntitle: Introduction\n---\n\n# Introduction\n\n" +

@@ -1,5 +1,5 @@
-// Package bookimport plans how a folder of Markdown and media becomes a book: what goes
-// where, what stays out, and which links have to change.
+// Package bookimport plans how a folder of Markdown and media files becomes a book: the path of
+// each file in the book, the files to leave out, and the links to change. It writes nothing.
 package bookimport
 
 import (
@@ -17,26 +17,26 @@ import (
 	"remit/internal/search/markdown"
 )
 
-// What a book takes, as its tools do.
+// Limits of a book, the same as those of the book tools.
 const (
-	MostMarkdown = 1 << 20   // bytes of a file of Markdown
-	MostOther    = 100 << 20 // bytes of any other
-	mostPath     = 255       // bytes of a path in a book
-	mostFiles    = 20_000
+	MostMarkdown = 1 << 20   // bytes of a Markdown file
+	MostOther    = 100 << 20 // bytes of any other file
+	maxPath      = 255       // bytes of a path in a book
+	maxFiles     = 20_000
 )
 
-// Plan says what becomes of each file of a folder. Nothing is written by making one.
+// Plan describes how the files of a folder are imported. Making a plan writes nothing.
 type Plan struct {
 	Files []File
-	Left  []Remark // what stays out, and need not be there
-	Bad   []Remark // what should be in the book, and cannot be
-	Title string   // what the folder calls itself; "" if it does not say
+	Left  []Remark // files that are left out and need not be in the book
+	Bad   []Remark // files that should be in the book but cannot be imported
+	Title string   // the title found in the folder; "" if there is none
 
 	from   fs.FS
-	places map[string]string // where files and folders of the source go
+	places map[string]string // paths of files and folders: in the source to in the book
 }
 
-// File is a file with its place in the book.
+// File is a file with its path in the book.
 type File struct {
 	From  string `json:"from"`
 	To    string `json:"to"`
@@ -44,14 +44,14 @@ type File struct {
 	Links int    `json:"links"` // how many of its links change
 }
 
-// Remark says something of a file.
+// Remark is a file with the reason why it is not imported.
 type Remark struct {
 	From string `json:"from"`
 	Why  string `json:"why"`
 }
 
-// Make plans the intake of a folder. A *zip.Reader is one too, and is looked through
-// for what no honest archive has.
+// Make plans the import of a folder. from may be a *zip.Reader; Make then refuses archives that
+// look malicious or damaged.
 func Make(ctx context.Context, from fs.FS, keepPlaces bool) (*Plan, error) {
 	from, err := unpacked(ctx, from)
 	if err != nil {
@@ -67,25 +67,25 @@ func Make(ctx context.Context, from fs.FS, keepPlaces bool) (*Plan, error) {
 		return nil, err
 	}
 	if len(p.Files) == 0 && len(p.Bad) == 0 {
-		return nil, contract.Errorf(contract.Invalid, "There is nothing in it to import")
+		return nil, contract.Errorf(contract.Invalid, "It contains nothing to import")
 	}
 	p.Title = p.title()
 	return p, nil
 }
 
-// IsMarkdown tells files whose links are known from all others.
+// IsMarkdown reports whether a file is Markdown, whose links an import can change.
 func IsMarkdown(name string) bool {
 	return slices.Contains([]string{".md", ".markdown", ".mdx"}, strings.ToLower(path.Ext(name)))
 }
 
-// check looks into every file as far as it takes to know that it can be stored.
+// check reads every file as far as needed to know that it can be stored.
 func (p *Plan) check(ctx context.Context) error {
 	kept := p.Files[:0]
 	for _, f := range p.Files {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if why := p.judge(&f); why != "" {
+		if why := p.checkFile(&f); why != "" {
 			p.Bad = append(p.Bad, Remark{f.From, why})
 			continue
 		}
@@ -95,79 +95,79 @@ func (p *Plan) check(ctx context.Context) error {
 	return nil
 }
 
-// judge says why a file cannot be stored, and completes what is known of it.
-func (p *Plan) judge(f *File) (why string) {
-	if len(f.To) > mostPath {
-		return fmt.Sprintf("its path in the book would have %d characters; %d is the most", len(f.To), mostPath)
+// checkFile returns why a file cannot be stored, or "", and sets its size and number of links.
+func (p *Plan) checkFile(f *File) (why string) {
+	if len(f.To) > maxPath {
+		return fmt.Sprintf("its path in the book would have %d characters; the limit is %d", len(f.To), maxPath)
 	}
 	if !IsMarkdown(f.From) {
 		if f.Size > MostOther {
-			return fmt.Sprintf("it has %d bytes; %d (100 MiB) is the most", f.Size, MostOther)
+			return fmt.Sprintf("it has %d bytes; the limit is %d (100 MiB)", f.Size, MostOther)
 		}
 		file, err := p.from.Open(f.From)
 		if err != nil {
-			return whyUnread(err)
+			return readFailure(err)
 		}
 		_ = file.Close() // nothing was read
 		return ""
 	}
 	text, links, err := p.Markdown(*f)
 	if err != nil {
-		return whyUnread(err)
+		return readFailure(err)
 	}
 	f.Size, f.Links = int64(len(text)), links
 	return ""
 }
 
-// Markdown is a text as it goes into the book, and how many of its links were changed.
+// Markdown returns a text as the book will contain it, and how many of its links were changed.
 func (p *Plan) Markdown(f File) (text []byte, links int, err error) {
 	text, err = p.read(f.From, MostMarkdown)
 	if err != nil {
 		return nil, 0, err
 	}
 	if len(text) > MostMarkdown {
-		return nil, 0, contract.Errorf(contract.TooLarge, "it has more than %d bytes (1 MiB), which is the most for Markdown", MostMarkdown)
+		return nil, 0, contract.Errorf(contract.TooLarge, "it has more than %d bytes (1 MiB), the limit for Markdown", MostMarkdown)
 	}
 	if !utf8.Valid(text) {
-		return nil, 0, contract.Errorf(contract.Invalid, "it is not UTF-8, so it is no Markdown")
+		return nil, 0, contract.Errorf(contract.Invalid, "it is not UTF-8, so it is not Markdown")
 	}
 	changed, links := p.relink(f, string(text))
 	if links == 0 {
 		return text, 0, nil
 	}
 	if len(changed) > MostMarkdown {
-		return nil, 0, contract.Errorf(contract.TooLarge, "with its links changed it has more than %d bytes (1 MiB), which is the most for Markdown", MostMarkdown)
+		return nil, 0, contract.Errorf(contract.TooLarge, "with its links changed it has more than %d bytes (1 MiB), the limit for Markdown", MostMarkdown)
 	}
 	return []byte(changed), links, nil
 }
 
-// Open gives the bytes of a file that is no Markdown.
+// Open opens a file that is not Markdown.
 func (p *Plan) Open(f File) (fs.File, error) {
 	file, err := p.from.Open(f.From)
-	return file, unreadable(f.From, err)
+	return file, readError(f.From, err)
 }
 
-// read gives the bytes of a file, one more than there may be at the most.
-func (p *Plan) read(name string, most int64) ([]byte, error) {
+// read returns the content of a file, at most limit+1 bytes of it.
+func (p *Plan) read(name string, limit int64) ([]byte, error) {
 	file, err := p.from.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }()
-	return io.ReadAll(io.LimitReader(file, most+1))
+	return io.ReadAll(io.LimitReader(file, limit+1))
 }
 
-// unreadable words a fault of the folder that is read. Its own words may name places
-// of the machine, so they are for the log.
-func unreadable(name string, err error) error {
+// readError converts an error of the source into a contract.Error. The original text may contain
+// host paths, so it is only logged.
+func readError(name string, err error) error {
 	if err == nil || errors.As(err, new(*contract.Error)) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return contract.Errorf(contract.Invalid, "%s cannot be imported: %s", name, whyUnread(err)).Because(err)
+	return contract.Errorf(contract.Invalid, "%s cannot be imported: %s", name, readFailure(err)).Because(err)
 }
 
-// whyUnread says why a file or folder is of no use.
-func whyUnread(err error) string {
+// readFailure returns why a file or folder cannot be read.
+func readFailure(err error) string {
 	if worded, ok := errors.AsType[*contract.Error](err); ok {
 		return worded.Message
 	}
@@ -177,7 +177,7 @@ func whyUnread(err error) string {
 	return "it cannot be read"
 }
 
-// title finds what the folder calls itself.
+// title finds the title of the folder.
 func (p *Plan) title() string {
 	for _, name := range []string{"book.yaml", "README.md", "readme.md", "index.md", "lessons/README.md", "lessons/index.md"} {
 		if _, ok := p.places[name]; !ok {
@@ -194,7 +194,7 @@ func (p *Plan) title() string {
 	return ""
 }
 
-// titleIn finds the title of a text: in its front matter, or else its first heading.
+// titleIn returns the title of a text: that of its front matter, or else its first heading.
 func titleIn(name, text string) string {
 	if path.Ext(name) == ".yaml" {
 		text = "---\n" + text + "\n---\n"
