@@ -23,6 +23,7 @@ func (x *Index) processQueue() {
 		}
 		batch := x.queue.take(other)
 		if len(batch) == 0 {
+			x.release() // another process has done the rest
 			continue
 		}
 		err := x.process(x.ctx, batch)
