@@ -77,7 +77,7 @@ func (a *App) checkAudit(ctx context.Context) cli.Check {
 		c.Status, c.Found, c.Fix = cli.Failed, err.Error(), "Check that the data folder or the database is "+
 			"readable: Remit runs no call that it cannot record."
 	default:
-		c.Found = fmt.Sprintf("%d records of %d days: the chain holds", count, len(days))
+		c.Found = fmt.Sprintf("%d records of %d days: the hash chain is intact", count, len(days))
 	}
 	return c
 }
