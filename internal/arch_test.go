@@ -50,8 +50,10 @@ var rules = []rule{
 	},
 	{
 		"internal/stores/*",
-		[]string{"SELF", "internal/engine/**", "internal/contract/**", "internal/toolsets/**", "internal/search/**",
-			"internal/batchwriter"},
+		[]string{
+			"SELF", "internal/engine/**", "internal/contract/**", "internal/toolsets/**", "internal/search/**",
+			"internal/batchwriter",
+		},
 		"a store imports the interfaces it implements, never another store, a front end or app",
 	},
 	{

@@ -154,8 +154,10 @@ func TestNotesNeedTruncation(t *testing.T) {
 			set := loadSet(t, text)
 			_, err := engine.New([]*contract.Set{set}, engine.Handlers{
 				Catalog: []*contract.Set{set},
-				Toolsets: []engine.Toolset{{Sets: []string{"demo"},
-					Handlers: map[string]engine.Handler{"note": handle[bareIn, pagedNotes]()}}},
+				Toolsets: []engine.Toolset{{
+					Sets:     []string{"demo"},
+					Handlers: map[string]engine.Handler{"note": handle[bareIn, pagedNotes]()},
+				}},
 			}, engine.Options{})
 			const want = "demo/note: engine_test.pagedNotes is an engine.Noted, " +
 				"but the contract does not say which list is cut without a cursor"
@@ -183,12 +185,14 @@ func TestCallerOf(t *testing.T) {
 	see := func(ctx context.Context) { seen = append(seen, engine.CallerOf(ctx)) }
 	r := &rig{handler: func(ctx context.Context, _ noteIn) (noteOut, error) { see(ctx); return noteOut{}, nil }}
 	provider := &textProvider{scheme: "x", read: func(ctx context.Context, _ string) ([]engine.Contents,
-		error) {
+		error,
+	) {
 		see(ctx)
 		return nil, nil
 	}}
 	prompt := engine.Prompt{Name: "p", Render: func(ctx context.Context, _ map[string]string) ([]engine.Message,
-		error) {
+		error,
+	) {
 		see(ctx)
 		return nil, nil
 	}}
@@ -196,8 +200,10 @@ func TestCallerOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	who := engine.Visitor{Principal: want.Principal, Client: want.Client}
-	result, err := r.engine.Call(t.Context(), engine.Call{Tool: "note", Args: mustParse(t, good), Principal: want.Principal,
-		Client: want.Client})
+	result, err := r.engine.Call(t.Context(), engine.Call{
+		Tool: "note", Args: mustParse(t, good), Principal: want.Principal,
+		Client: want.Client,
+	})
 	_, readErr := r.engine.Read(t.Context(), who, "x://1")
 	_, _, promptErr := r.engine.StartPrompt(t.Context(), who, "p", nil)
 	if err != nil || result.Err != nil || readErr != nil || promptErr != nil {

@@ -214,14 +214,20 @@ func TestOrder(t *testing.T) {
 	}{
 		{name: "read-only before identity", readOnly: true, args: `{}`, want: "writes, and this server only reads"},
 		{name: "identity before schema", args: `{}`, want: "needs to know who is calling"},
-		{name: "request size before schema", principal: "ann", args: `{"bad":"` + strings.Repeat("x", 2000) + `"}`,
-			want: "at most 1024 bytes"},
+		{
+			name: "request size before schema", principal: "ann", args: `{"bad":"` + strings.Repeat("x", 2000) + `"}`,
+			want: "at most 1024 bytes",
+		},
 		{name: "schema before path", principal: "ann", args: `{"path":".env","text":1}`, want: "text must be a string"},
 		{name: "argument size before path", principal: "ann", args: `{"path":".env","text":"12345678901234567"}`, want: "text is 17 bytes"},
-		{name: "path before own checks", principal: "ann", args: `{"path":".env","text":"rude"}`, want: "Access denied",
-			trail: []string{"path"}},
-		{name: "own checks before approval", principal: "ann", args: `{"path":"a","text":"rude"}`, want: "be polite",
-			trail: []string{"path"}},
+		{
+			name: "path before own checks", principal: "ann", args: `{"path":".env","text":"rude"}`, want: "Access denied",
+			trail: []string{"path"},
+		},
+		{
+			name: "own checks before approval", principal: "ann", args: `{"path":"a","text":"rude"}`, want: "be polite",
+			trail: []string{"path"},
+		},
 		{
 			name: "approval before handler", principal: "ann", args: good, passErr: contract.Errorf(contract.Denied, "no"), want: "no",
 			trail: []string{"path", `approval {"path":"a.md","text":"hi","times":2}`},
@@ -409,17 +415,27 @@ func TestBinding(t *testing.T) {
 		handler engine.Handler
 		want    string
 	}{
-		{"field missing in struct", handle[missingIn, noteOut](),
-			`demo/note: the contract's input has "times", but engine_test.missingIn has no such field`},
+		{
+			"field missing in struct", handle[missingIn, noteOut](),
+			`demo/note: the contract's input has "times", but engine_test.missingIn has no such field`,
+		},
 		{"type differs", handle[wrongIn, noteOut](), `demo/note: input "text" is string in the contract, but int in engine_test.wrongIn`},
-		{"path without policy", handle[plainPathIn, noteOut](),
-			`demo/note: input "path" must be an engine.Path exactly if the contract has a path policy for it`},
-		{"field missing in contract", handle[noteIn, surplusOut](),
-			`demo/note: engine_test.surplusOut has the field "loud", but the contract's output does not`},
-		{"output missing in struct", handle[noteIn, struct{}](),
-			`demo/note: the contract's output has "said", but struct {} has no such field`},
-		{"not a struct", handle[string, noteOut](),
-			`demo/note: the handler must accept and return a struct, not string and engine_test.noteOut`},
+		{
+			"path without policy", handle[plainPathIn, noteOut](),
+			`demo/note: input "path" must be an engine.Path exactly if the contract has a path policy for it`,
+		},
+		{
+			"field missing in contract", handle[noteIn, surplusOut](),
+			`demo/note: engine_test.surplusOut has the field "loud", but the contract's output does not`,
+		},
+		{
+			"output missing in struct", handle[noteIn, struct{}](),
+			`demo/note: the contract's output has "said", but struct {} has no such field`,
+		},
+		{
+			"not a struct", handle[string, noteOut](),
+			`demo/note: the handler must accept and return a struct, not string and engine_test.noteOut`,
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := engine.New([]*contract.Set{set}, engine.Handlers{
@@ -442,10 +458,18 @@ func TestTableAndContractsAgree(t *testing.T) {
 		sets  []string
 		want  string
 	}{
-		{"no handler", map[string]engine.Handler{}, []string{"demo"},
-			"demo/note: the contract has no handler; add a line to the toolset's table"},
-		{"no contract", map[string]engine.Handler{"note": ok, "sing": ok}, []string{"demo"},
-			"demo/sing: the handler has no contract; write sing.yaml"},
+		{
+			"no handler",
+			map[string]engine.Handler{},
+			[]string{"demo"},
+			"demo/note: the contract has no handler; add a line to the toolset's table",
+		},
+		{
+			"no contract",
+			map[string]engine.Handler{"note": ok, "sing": ok},
+			[]string{"demo"},
+			"demo/sing: the handler has no contract; write sing.yaml",
+		},
 		{"no toolset", map[string]engine.Handler{"note": ok}, []string{"other"}, "demo/note: no toolset serves the set demo"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

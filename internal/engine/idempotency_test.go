@@ -310,7 +310,8 @@ func (f *failingStore) Do(ctx context.Context, _ idempotency.ID, _ string, _ tim
 }
 
 func (f *failingStore) DoOutside(ctx context.Context, _ idempotency.ID, _ string, _, _ time.Time,
-	effect idempotency.Effect) ([]byte, bool, error) {
+	effect idempotency.Effect,
+) ([]byte, bool, error) {
 	return f.do(ctx, effect)
 }
 
@@ -337,12 +338,18 @@ func TestKeyStoreFails(t *testing.T) {
 		{name: "unknown", find: idempotency.ErrUnknown, kind: contract.Conflict, want: "was carried out is not known"},
 		{name: "cannot claim", before: down, kind: contract.Unavailable, want: "so note was not run; try again"},
 		{name: "others were faster", before: idempotency.ErrBusy, transactional: true, kind: contract.Unavailable, want: "still running"},
-		{name: "another call was faster", after: idempotency.ErrOther, transactional: true, kind: contract.Conflict,
-			want: "was used for another call"},
-		{name: "lost inside", after: down, transactional: true, kind: contract.Unavailable,
-			want: "Whether note was carried out is not known; repeat it with the same idempotency key"},
-		{name: "lost outside", after: idempotency.ErrUnknown, kind: contract.Unavailable,
-			want: "note was carried out, but its idempotency key could not be stored; do not repeat it"},
+		{
+			name: "another call was faster", after: idempotency.ErrOther, transactional: true, kind: contract.Conflict,
+			want: "was used for another call",
+		},
+		{
+			name: "lost inside", after: down, transactional: true, kind: contract.Unavailable,
+			want: "Whether note was carried out is not known; repeat it with the same idempotency key",
+		},
+		{
+			name: "lost outside", after: idempotency.ErrUnknown, kind: contract.Unavailable,
+			want: "note was carried out, but its idempotency key could not be stored; do not repeat it",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := keyedRig(t, &failingStore{&idempotencytest.Memory{}, tc.find, tc.before, tc.after}, tc.transactional)

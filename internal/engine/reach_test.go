@@ -169,8 +169,10 @@ func TestResourcesRespectGrants(t *testing.T) {
 		grant  *identity.Grant
 		uri    string
 		denied bool
-	}{{nil, "fake://bob", false}, {readGrant, "fake://ada", false}, {readGrant, "fake://bob", true}, {other, "fake://ada",
-		true}, {other, "remit://contracts/note", false}} {
+	}{{nil, "fake://bob", false}, {readGrant, "fake://ada", false}, {readGrant, "fake://bob", true}, {
+		other, "fake://ada",
+		true,
+	}, {other, "remit://contracts/note", false}} {
 		_, err := r.engine.Read(t.Context(), engine.Visitor{Principal: "agent:x", Grant: tc.grant}, tc.uri)
 		if (kindOf(err) == contract.Denied) != tc.denied || (r.engine.MayRead(tc.grant, tc.uri) != nil) != tc.denied {
 			t.Errorf("%s with %v: %v", tc.uri, tc.grant, err)
@@ -228,8 +230,10 @@ func TestTokensNeverApprove(t *testing.T) {
 		gate, peer := &approver{}, &linkPeer{}
 		r := newRig(t, func(o *engine.Options) { o.Approvals, o.ApprovalPage = gate, tc.page })
 		args, _ := jsontree.Parse([]byte(good))
-		if _, err := r.engine.Call(t.Context(), engine.Call{Tool: "note", Args: args, Principal: "x", Grant: tc.grant,
-			Peer: peer}); err != nil {
+		if _, err := r.engine.Call(t.Context(), engine.Call{
+			Tool: "note", Args: args, Principal: "x", Grant: tc.grant,
+			Peer: peer,
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if len(gate.answers) != 1 || gate.answers[0] != tc.want {

@@ -204,7 +204,8 @@ func (s *scopedProvider) has(uri string) bool {
 // StartPrompt returns the messages of a prompt. If the prompt asks its client, the error wraps
 // *SuspendedError or *IncapableError.
 func (e *Engine) StartPrompt(ctx context.Context, who Visitor, name string, args map[string]string) (description string,
-	messages []Message, err error) {
+	messages []Message, err error,
+) {
 	r := &request{engine: e, who: who, method: "prompts/get", key: "name", value: name}
 	err = r.run(ctx, func(ctx context.Context) (int, error) {
 		prompt, err := e.prompt(name)
@@ -320,7 +321,8 @@ func (e *Engine) providerOf(template string) *scopedProvider {
 }
 
 func (e *Engine) complete(ctx context.Context, prefix string,
-	values func(context.Context, string) ([]string, error)) (fitting []string, err error) {
+	values func(context.Context, string) ([]string, error),
+) (fitting []string, err error) {
 	defer e.recoverPanic("completion/complete", &err)
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

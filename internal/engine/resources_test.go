@@ -264,8 +264,10 @@ func TestReadContracts(t *testing.T) {
 			t.Errorf("no %q in %s", want, got[0].Text)
 		}
 	}
-	for _, uri := range []string{"remit://contracts/", "remit://contracts/LOOK", "remit://contracts/look/",
-		"remit://contracts/demo/look", "contracts/look", ""} {
+	for _, uri := range []string{
+		"remit://contracts/", "remit://contracts/LOOK", "remit://contracts/look/",
+		"remit://contracts/demo/look", "contracts/look", "",
+	} {
 		if _, err := r.engine.Read(context.Background(), ann, uri); kindOf(err) != contract.NotFound {
 			t.Errorf("%q: %v", uri, err)
 		}
@@ -340,8 +342,10 @@ func TestReadWithoutAudit(t *testing.T) {
 func TestReadIsBounded(t *testing.T) {
 	half := strings.Repeat("x", engine.MaxRead/2)
 	contents := []engine.Contents{{Text: half}, {Blob: []byte(half)}}
-	r := withProvider(t, &textProvider{scheme: "a",
-		read: func(context.Context, string) ([]engine.Contents, error) { return contents, nil }})
+	r := withProvider(t, &textProvider{
+		scheme: "a",
+		read:   func(context.Context, string) ([]engine.Contents, error) { return contents, nil },
+	})
 	if got, err := r.engine.Read(context.Background(), ann, "a://1"); err != nil || len(got) != 2 {
 		t.Errorf("4 MiB: %v", err)
 	}
@@ -364,8 +368,10 @@ func TestResourceErrorsAreHidden(t *testing.T) {
 		}}},
 		[]engine.Prompt{{
 			Name: "p", Render: func(context.Context, map[string]string) ([]engine.Message, error) { boom(); return nil, nil },
-			Arguments: []engine.PromptArgument{{Name: "a",
-				Complete: func(context.Context, string) ([]string, error) { boom(); return nil, nil }}},
+			Arguments: []engine.PromptArgument{{
+				Name:     "a",
+				Complete: func(context.Context, string) ([]string, error) { boom(); return nil, nil },
+			}},
 		}})
 	if err != nil {
 		t.Fatal(err)
@@ -442,10 +448,19 @@ func TestStartPrompt(t *testing.T) {
 		{"greet_persn", nil, ann, contract.NotFound, `Unknown prompt "greet_persn"; did you mean "greet_person"?`},
 		{"greet_person", nil, ann, contract.Invalid, "name of the prompt greet_person is required"},
 		{"greet_person", map[string]string{"name": " "}, ann, contract.Invalid, "name of the prompt greet_person is required"},
-		{"greet_person", map[string]string{"name": "Bob", "stile": "x"}, ann, contract.Invalid,
-			`"stile" is not an argument of the prompt greet_person; did you mean "style"?`},
-		{"greet_person", map[string]string{"name": "Bob"}, engine.Visitor{}, contract.Denied,
-			"prompts/get needs to know who is calling; send a token"},
+		{
+			"greet_person",
+			map[string]string{"name": "Bob", "stile": "x"},
+			ann, contract.Invalid,
+			`"stile" is not an argument of the prompt greet_person; did you mean "style"?`,
+		},
+		{
+			"greet_person",
+			map[string]string{"name": "Bob"},
+			engine.Visitor{},
+			contract.Denied,
+			"prompts/get needs to know who is calling; send a token",
+		},
 	} {
 		_, messages, err := r.engine.StartPrompt(context.Background(), tc.who, tc.prompt, tc.args)
 		var e *contract.Error

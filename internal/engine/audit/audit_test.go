@@ -97,8 +97,10 @@ func TestFirstBrokenRecord(t *testing.T) {
 		line   int
 		reason string
 	}{
-		{"altered", func(k *keeper) { k.days[first] = bytes.Replace(k.days[first], []byte(`"n":2`), []byte(`"n":9`), 1) }, first, 3,
-			"altered"},
+		{
+			"altered", func(k *keeper) { k.days[first] = bytes.Replace(k.days[first], []byte(`"n":2`), []byte(`"n":9`), 1) }, first, 3,
+			"altered",
+		},
 		{"removed", func(k *keeper) { l := lines(k, first); k.days[first] = join(l[0], l[1], l[3], l[4]) }, first, 3, "missing"},
 		{"swapped", func(k *keeper) { l := lines(k, first); k.days[first] = join(l[0], l[2], l[1], l[3], l[4]) }, first, 2, "out of order"},
 		{"put in", func(k *keeper) {
@@ -107,8 +109,10 @@ func TestFirstBrokenRecord(t *testing.T) {
 		}, first, 2, "not a sealed record"},
 		{"first removed", func(k *keeper) { l := lines(k, first); k.days[first] = join(l[1], l[2], l[3], l[4]) }, first, 1, "missing"},
 		{"whole day removed", func(k *keeper) { delete(k.days, first) }, second, 1, "does not follow the day before"},
-		{"end of the first day removed", func(k *keeper) { l := lines(k, first); k.days[first] = join(l[0], l[1]) }, second, 1,
-			"does not follow the day before"},
+		{
+			"end of the first day removed", func(k *keeper) { l := lines(k, first); k.days[first] = join(l[0], l[1]) }, second, 1,
+			"does not follow the day before",
+		},
 		{"put in after the day had ended", func(k *keeper) {
 			l := lines(k, first)
 			late := audit.Seal(audit.HashOf(bytes.TrimSpace(l[4])), []byte(`{"time":"2026-01-09T12:00:00.000000Z"}`))
@@ -185,8 +189,10 @@ func TestLastHash(t *testing.T) {
 
 func BenchmarkWrite(b *testing.B) {
 	log := &audit.Log{Keeper: discard{}}
-	r := &audit.Record{Time: time.Now(), Principal: "local", Tool: "booster/hello",
-		Arguments: jsontree.Obj(jsontree.M("name", jsontree.Str("Ada"))), Outcome: "ok"}
+	r := &audit.Record{
+		Time: time.Now(), Principal: "local", Tool: "booster/hello",
+		Arguments: jsontree.Obj(jsontree.M("name", jsontree.Str("Ada"))), Outcome: "ok",
+	}
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := log.Write(context.Background(), r, false); err != nil {

@@ -21,8 +21,10 @@ func encodedWith(t testing.TB, client, args string) string {
 		t.Fatal(err)
 	}
 	k := &keeper{days: map[string][]byte{}}
-	r := &audit.Record{Time: time.Date(2026, 1, 9, 10, 0, 0, 0, time.UTC), Client: client, Tool: "demo/note", Arguments: tree,
-		Outcome: "ok"}
+	r := &audit.Record{
+		Time: time.Date(2026, 1, 9, 10, 0, 0, 0, time.UTC), Client: client, Tool: "demo/note", Arguments: tree,
+		Outcome: "ok",
+	}
 	if err := (&audit.Log{Keeper: k}).Write(t.Context(), r, false); err != nil {
 		t.Fatal(err)
 	}

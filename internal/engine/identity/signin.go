@@ -62,8 +62,10 @@ func (s *SignIn) Link(who Person, good time.Duration) (token string, err error) 
 		return "", err
 	}
 	now := s.Now()
-	text, err := json.Marshal(linkClaims{Name: who.Name, Role: who.Role, Made: now.UnixMicro(), Expires: now.Add(good).Unix(),
-		Nonce: rand.Text()})
+	text, err := json.Marshal(linkClaims{
+		Name: who.Name, Role: who.Role, Made: now.UnixMicro(), Expires: now.Add(good).Unix(),
+		Nonce: rand.Text(),
+	})
 	if err != nil {
 		return "", fmt.Errorf("encode link: %w", err)
 	}
@@ -122,8 +124,10 @@ func (s *SignIn) Redeem(ctx context.Context, token string) (cookie string, who P
 		return fail(err)
 	}
 	cookie = randomText()
-	begun := Session{Hash: hashOf(key, cookie), Name: claims.Name, Role: claims.Role, Created: now, Seen: now,
-		Expires: now.Add(SessionLength)}
+	begun := Session{
+		Hash: hashOf(key, cookie), Name: claims.Name, Role: claims.Role, Created: now, Seen: now,
+		Expires: now.Add(SessionLength),
+	}
 	begun.Seal = begun.seal(key)
 	if err := store.Add(ctx, begun); err != nil {
 		return fail(unreachable(err))

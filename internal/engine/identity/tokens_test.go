@@ -147,8 +147,10 @@ func TestCreateRejects(t *testing.T) {
 	}{
 		"no name":     {func(n *identity.NewToken) { n.Name = "" }, contract.Invalid, "name is needed"},
 		"a long name": {func(n *identity.NewToken) { n.Name = strings.Repeat("ü", 65) }, contract.Invalid, "65 characters"},
-		"a line break": {func(n *identity.NewToken) { n.Name = "ci\nadmin" }, contract.Invalid,
-			`"ci\nadmin" has a character that cannot be seen, at byte 2`},
+		"a line break": {
+			func(n *identity.NewToken) { n.Name = "ci\nadmin" }, contract.Invalid,
+			`"ci\nadmin" has a character that cannot be seen, at byte 2`,
+		},
 		"marks of direction":   {func(n *identity.NewToken) { n.Name = "ci\u202enimda" }, contract.Invalid, "cannot be seen"},
 		"nothing to be seen":   {func(n *identity.NewToken) { n.Name = "ci\u200b" }, contract.Invalid, "cannot be seen"},
 		"another kind of room": {func(n *identity.NewToken) { n.Name = "c\u00a0i" }, contract.Invalid, "cannot be seen"},
@@ -159,8 +161,10 @@ func TestCreateRejects(t *testing.T) {
 		"no scopes":            {func(n *identity.NewToken) { n.Scopes = nil }, contract.Invalid, "at least one scope"},
 		"half a rate":          {func(n *identity.NewToken) { n.Rate.Per = 0 }, contract.Invalid, "rate"},
 		"a negative rate":      {func(n *identity.NewToken) { n.Rate.Requests = -1 }, contract.Invalid, "rate"},
-		"expired already": {func(n *identity.NewToken) { n.Expires = noon }, contract.Invalid,
-			"The expiry 2026-08-01T12:00:00Z is in the past"},
+		"expired already": {
+			func(n *identity.NewToken) { n.Expires = noon }, contract.Invalid,
+			"The expiry 2026-08-01T12:00:00Z is in the past",
+		},
 		"a name that is taken": {func(n *identity.NewToken) { n.Name = "taken" }, contract.Conflict, "revoke it first"},
 	} {
 		t.Run(name, func(t *testing.T) {

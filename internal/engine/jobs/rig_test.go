@@ -89,7 +89,8 @@ func (ts *tools) handlers() map[string]engine.Handler {
 	all := map[string]func(context.Context, in) (out, error){
 		"twice": twice, "both": both, "write": both, "guarded": guarded, "wrong": wrong, "fault": fault,
 		"slow": ts.slow, "later": ts.later, "deaf": ts.uninterruptible, "stubborn": ts.stubborn, "unseen": func(context.Context,
-			in) (out, error) {
+			in,
+		) (out, error) {
 			return out{}, nil
 		},
 	}

@@ -56,7 +56,8 @@ var knownCapabilities = []engine.Capability{engine.Forms, engine.Links, engine.S
 // Start stores call as a task, which continues after ctx has ended, and returns it. answers are
 // those of earlier attempts; one to a guarded question counts only if the task itself asked it.
 func (r *Runner) Start(ctx context.Context, call engine.Call, answers map[string]jsontree.Value,
-	can func(engine.Capability) bool) (Task, error) {
+	can func(engine.Capability) bool,
+) (Task, error) {
 	leave, err := r.enter()
 	if err != nil {
 		return Task{}, err

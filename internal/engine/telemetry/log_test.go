@@ -137,8 +137,10 @@ func TestSecretsStayHere(t *testing.T) {
 		{"error", "remit_geheimgeheimgeheimgeheiM1", "remit_***"},
 		{"error", "remit_ge-eimgeheimgeheimgeheimgeheiM-geheimgeheim", "remit_***"},
 		{"error", "remit_approvals_waiting_total was 3", "remit_approvals_waiting_total was 3"},
-		{"error", "AKIAGEHEIM0GEHEIM0GE and ghp_geheimgeheimgeheimgeheiM1 and sk-geheimgeheimgeheimgeheiM1",
-			"AKIA*** and ghp_*** and sk-***"},
+		{
+			"error", "AKIAGEHEIM0GEHEIM0GE and ghp_geheimgeheimgeheimgeheiM1 and sk-geheimgeheimgeheimgeheiM1",
+			"AKIA*** and ghp_*** and sk-***",
+		},
 		{"error", "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJnZWhlaW0ifQ.geheim_geheim was sent twice", "eyJ*** was sent twice"},
 		{"error", "-----BEGIN PRIVATE KEY-----\ngeheim", "-----BEGIN PRIVATE KEY-----***"},
 		{"token", "geheim", "***"},

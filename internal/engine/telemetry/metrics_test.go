@@ -114,8 +114,10 @@ func TestMetrics(t *testing.T) {
 					}
 					return strings.Join(parts, "; ")
 				}
-				for i, want := range []struct{ calls, took, sessions string }{{tc.calls, tc.took, tc.sessions},
-					{tc.second, tc.secondTook, tc.sessions2}} {
+				for i, want := range []struct{ calls, took, sessions string }{
+					{tc.calls, tc.took, tc.sessions},
+					{tc.second, tc.secondTook, tc.sessions2},
+				} {
 					if got := format(s.find(i, "remit.calls")); got != order(want.calls) {
 						t.Errorf("calls %d: got %s, want %s", i, got, order(want.calls))
 					}
@@ -156,8 +158,10 @@ func TestDifferencesAreNotLost(t *testing.T) {
 			}
 			return nil
 		}}
-		tel := s.metering(map[string]string{"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE": "delta",
-			"OTEL_METRIC_EXPORT_INTERVAL": "1000"})
+		tel := s.metering(map[string]string{
+			"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE": "delta",
+			"OTEL_METRIC_EXPORT_INTERVAL":                       "1000",
+		})
 		s.stats.Observe("demo/look", "ok", time.Second)
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -228,8 +232,10 @@ func TestGauges(t *testing.T) {
 		s := &sink{}
 		tel := s.metering(nil)
 		waiting := 3.0
-		tel.Watch(telemetry.Gauge{Name: "remit.approvals.waiting", Unit: "{approval}",
-			Value: func(context.Context) (float64, bool) { return waiting, waiting > 0 }})
+		tel.Watch(telemetry.Gauge{
+			Name: "remit.approvals.waiting", Unit: "{approval}",
+			Value: func(context.Context) (float64, bool) { return waiting, waiting > 0 },
+		})
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		waiting = -1

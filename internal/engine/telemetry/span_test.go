@@ -40,8 +40,10 @@ func TestSpansFollowTheConventions(t *testing.T) {
 		},
 		{
 			"a tool that fails",
-			telemetry.Call{Method: "tools/call", Tool: "demo/look", Outcome: "denied", Face: "stdio",
-				Client: "x ghp_abcdefghijklmnopqrstuvwxyz0123456789", Err: "E1"},
+			telemetry.Call{
+				Method: "tools/call", Tool: "demo/look", Outcome: "denied", Face: "stdio",
+				Client: "x ghp_abcdefghijklmnopqrstuvwxyz0123456789", Err: "E1",
+			},
 			"tools/call look", true,
 			map[string]string{
 				"mcp.method.name": "tools/call", "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "look",

@@ -18,7 +18,7 @@ func (db *DB) AgentTokens() identity.TokenStore { return agentTokens{db} }
 // agentColumns lists the columns of a token in the order in which scanToken reads them.
 const agentColumns = `id, name, user_id, scopes, rate_requests, rate_per, made_by, created_at, expires_at, revoked_at, used_at, hash, seal`
 
-const deleteOldTokens = `DELETE FROM agent_tokens WHERE expires_at <= $1 OR revoked_at <= $1`
+const deleteExpired = `DELETE FROM agent_tokens WHERE expires_at <= $1 OR revoked_at <= $1`
 
 const freeNames = `UPDATE agent_tokens SET live_name = NULL WHERE live_name IS NOT NULL AND expires_at <= $1`
 
@@ -31,7 +31,7 @@ ON CONFLICT (live_name) DO NOTHING`
 
 func (s agentTokens) Add(ctx context.Context, t identity.Token) error {
 	return s.db.transact(ctx, "add a token", func(ctx context.Context, tx runner) error {
-		if err := exec(ctx, tx, deleteOldTokens, micros(t.Created.AddDate(-1, 0, 0))); err != nil {
+		if err := exec(ctx, tx, deleteExpired, micros(t.Created.AddDate(-1, 0, 0))); err != nil {
 			return fmt.Errorf("delete old tokens: %w", err)
 		}
 		if err := exec(ctx, tx, freeNames, micros(t.Created)); err != nil {

@@ -6,11 +6,11 @@ import (
 	"errors"
 )
 
-const addSecret = `
+const insertNamed = `
 INSERT INTO secrets (name, value) VALUES ($1, $2)
 ON CONFLICT (name) DO NOTHING`
 
-const secretByName = `SELECT value FROM secrets WHERE name = $1`
+const valueByName = `SELECT value FROM secrets WHERE name = $1`
 
 // Secret returns 32 random bytes, which are generated once and are the same for all processes that
 // share the database. It returns an error for a SQLite file, which stores no secrets because it can
@@ -22,9 +22,9 @@ func (db *DB) Secret(ctx context.Context, name string) ([]byte, error) {
 	made := make([]byte, 32)
 	_, _ = rand.Read(made) // never fails
 	return transacted(ctx, db, "read a secret", func(ctx context.Context, tx runner) ([]byte, error) {
-		if err := exec(ctx, tx, addSecret, name, made); err != nil {
+		if err := exec(ctx, tx, insertNamed, name, made); err != nil {
 			return nil, err
 		}
-		return findOne(ctx, tx, secretByName, scanValue[[]byte], name)
+		return findOne(ctx, tx, valueByName, scanValue[[]byte], name)
 	})
 }

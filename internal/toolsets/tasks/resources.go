@@ -42,9 +42,11 @@ const (
 
 func (resources) Templates() []engine.Template {
 	return []engine.Template{
-		{URI: listTemplate, Name: "tasks", Title: "Tasks of a user", MIME: jsonType,
+		{
+			URI: listTemplate, Name: "tasks", Title: "Tasks of a user", MIME: jsonType,
 			Description: "The tasks of a user, newest first, as list_tasks returns them: " +
-				"at most the newest 1000 or 1 MiB; pass nextCursor to list_tasks for the rest."},
+				"at most the newest 1000 or 1 MiB; pass nextCursor to list_tasks for the rest.",
+		},
 		{URI: taskTemplate, Name: "task", Title: "Task", MIME: jsonType, Description: "One task of a user."},
 	}
 }

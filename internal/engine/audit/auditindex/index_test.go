@@ -46,8 +46,10 @@ func TestPageRejectsCursors(t *testing.T) {
 	b := auditindextest.NewBook()
 	b.Add("t", "ann", "ok", 0)
 	l := indexed(t, b)
-	for _, cursor := range []string{"x", "older.", "older.2026-01-09", "older.2026-01-09.-1", "newer.older.2026-01-09.0",
-		"2026-01-09.0", "older.2026-99-09.0"} {
+	for _, cursor := range []string{
+		"x", "older.", "older.2026-01-09", "older.2026-01-09.-1", "newer.older.2026-01-09.0",
+		"2026-01-09.0", "older.2026-99-09.0",
+	} {
 		if _, err := l.Page(t.Context(), auditindex.Filter{}, cursor, 10); contract.AsError(err).Kind != contract.Invalid {
 			t.Errorf("cursor %q: %v", cursor, err)
 		}
@@ -115,14 +117,20 @@ func TestOne(t *testing.T) {
 		damage func(b *auditindextest.Book)
 		want   map[int]verdict // by the number of the record
 	}{
-		{"as recorded", func(*auditindextest.Book) {},
-			map[int]verdict{0: {true, auditindex.End, auditindex.Fits}, 1: good, 2: good, 3: good,
-				4: {true, auditindex.Fits, auditindex.End}}},
+		{
+			"as recorded", func(*auditindextest.Book) {},
+			map[int]verdict{
+				0: {true, auditindex.End, auditindex.Fits}, 1: good, 2: good, 3: good,
+				4: {true, auditindex.Fits, auditindex.End},
+			},
+		},
 		{"altered", func(b *auditindextest.Book) {
 			b.Files[first] = []byte(strings.Replace(string(b.Files[first]), "ann", "amy", 1))
 		}, map[int]verdict{0: {false, auditindex.End, auditindex.Fits}, 1: good}},
-		{"the day before is gone", func(b *auditindextest.Book) { delete(b.Files, first) },
-			map[int]verdict{2: {true, auditindex.Broken, auditindex.Fits}}},
+		{
+			"the day before is gone", func(b *auditindextest.Book) { delete(b.Files, first) },
+			map[int]verdict{2: {true, auditindex.Broken, auditindex.Fits}},
+		},
 		{"the end of the day before is gone", func(b *auditindextest.Book) {
 			line, _, _ := strings.Cut(string(b.Files[first]), "\n")
 			b.Files[first] = []byte(line + "\n")
@@ -151,9 +159,11 @@ func TestOne(t *testing.T) {
 		})
 	}
 	b, ids := write()
-	for _, id := range []string{"", "x", "2026-01-09", ids[0] + "0", ids[0][:len(ids[0])-1],
+	for _, id := range []string{
+		"", "x", "2026-01-09", ids[0] + "0", ids[0][:len(ids[0])-1],
 		strings.Replace(ids[1], "2026-01-09", "2026-01-08",
-			1), "2026-01-09.1.00000000", "2026-01-09.zzzz.00000000", "../../etc.0.00000000"} {
+			1), "2026-01-09.1.00000000", "2026-01-09.zzzz.00000000", "../../etc.0.00000000",
+	} {
 		if _, err := indexOf(b).One(t.Context(), id); err == nil {
 			t.Errorf("One(%q) gives a record", id)
 		}

@@ -71,7 +71,8 @@ func (m *Memory) rowOf(id idempotency.ID) *row {
 
 // Do implements idempotency.Store. Calls with the same key run one after another.
 func (m *Memory) Do(ctx context.Context, id idempotency.ID, request string, now time.Time, effect idempotency.Effect) ([]byte, bool,
-	error) {
+	error,
+) {
 	m.mu.Lock()
 	r := m.rowOf(id)
 	m.mu.Unlock()
@@ -93,7 +94,8 @@ func (m *Memory) Do(ctx context.Context, id idempotency.ID, request string, now 
 
 // DoOutside implements idempotency.Store.
 func (m *Memory) DoOutside(ctx context.Context, id idempotency.ID, request string, now, lease time.Time,
-	effect idempotency.Effect) ([]byte, bool, error) {
+	effect idempotency.Effect,
+) ([]byte, bool, error) {
 	if answer, found, err := m.claim(ctx, id, request, now, lease); found || err != nil {
 		return answer, found, err
 	}

@@ -230,8 +230,10 @@ func concurrentDo(t *testing.T, s idempotency.Store) {
 
 func claimLapses(t *testing.T, s idempotency.Store) {
 	answer, replayed, err := s.DoOutside(t.Context(), id, "r", noon, lease, func(ctx context.Context) ([]byte, error) {
-		for now, want := range map[time.Time]error{noon: idempotency.ErrBusy, lease.Add(-time.Microsecond): idempotency.ErrBusy,
-			lease: idempotency.ErrUnknown} {
+		for now, want := range map[time.Time]error{
+			noon: idempotency.ErrBusy, lease.Add(-time.Microsecond): idempotency.ErrBusy,
+			lease: idempotency.ErrUnknown,
+		} {
 			if _, found, err := s.Find(ctx, id, "r", now); found || !errors.Is(err, want) {
 				t.Errorf("Find at %v: %v, %v; want %v", now, found, err, want)
 			}

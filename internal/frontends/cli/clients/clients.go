@@ -177,5 +177,5 @@ func (c *Client) entry(s Server) ([]field, error) {
 
 // errNoHTTP is returned for a URL in the file of Claude Desktop, the only client that supports
 // none.
-var errNoHTTP = errors.New("Claude Desktop's file supports only servers that it starts itself; leave out --url, or add " +
+var errNoHTTP = errors.New("the file of Claude Desktop supports only servers that it starts itself; leave out --url, or add " +
 	"the URL in its settings under Connectors")

@@ -16,7 +16,7 @@ import (
 func (x *Index) Feed(ctx context.Context, sources ...Source) error {
 	for _, s := range sources {
 		if !strings.HasPrefix(s.Path, sessionPrefix) {
-			return errors.New("feed: path must begin with session:")
+			return errors.New("feed: the prefix session: is missing from the path")
 		}
 	}
 	ctx, leave, err := x.enter(ctx)

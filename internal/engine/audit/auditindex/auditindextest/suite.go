@@ -361,10 +361,16 @@ func damage(t *testing.T, open func() auditindex.Store) {
 		broken int
 	}{
 		{"whole", func(b *Book) { b.Add("t", "ann", "ok", 0); b.Add("t", "bob", "ok", 0) }, []string{"bob", "ann"}, 0},
-		{"a broken line", func(b *Book) { b.Add("t", "ann", "ok", 0); b.Raw("{no\n\n"); b.Add("t", "bob", "ok", 0) },
-			[]string{"bob", "ann"}, 2},
-		{"other JSON", func(b *Book) { b.Raw("[]\n{}\n{\"time\":\"x\",\"tool\":\"t\"}\n7\n"); b.Add("t", "bob", "ok", 0) },
-			[]string{"bob"}, 4},
+		{
+			"a broken line", func(b *Book) { b.Add("t", "ann", "ok", 0); b.Raw("{no\n\n"); b.Add("t", "bob", "ok", 0) },
+			[]string{"bob", "ann"},
+			2,
+		},
+		{
+			"other JSON", func(b *Book) { b.Raw("[]\n{}\n{\"time\":\"x\",\"tool\":\"t\"}\n7\n"); b.Add("t", "bob", "ok", 0) },
+			[]string{"bob"},
+			4,
+		},
 		{"a torn end", func(b *Book) { b.Add("t", "ann", "ok", 0); b.Raw(`{"time":"2026-01`) }, []string{"ann"}, 0},
 		{"only a torn end", func(b *Book) { b.Raw(`{"time":"2026-01`) }, nil, 0},
 		{"a last newline is missing", func(b *Book) {
