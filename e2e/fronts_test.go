@@ -162,7 +162,7 @@ func overCommandLine(_ *testing.T, s *space, set, mode string) callFunc {
 	return func(t *testing.T, tool string, args []byte) toolResult {
 		t.Helper()
 		got := program(t, s, "", "call", tool, "--json", string(args), "--toolsets", set, "--approve", mode)
-		if text := complaints(got.errOut); text != "" && !strings.HasPrefix(text, "(cut: ") || !strings.HasSuffix(got.out, "}\n") && !strings.HasSuffix(got.out, "]\n") {
+		if text := complaints(got.errOut); text != "" && !strings.HasPrefix(text, "(truncated: ") || !strings.HasSuffix(got.out, "}\n") && !strings.HasSuffix(got.out, "]\n") {
 			t.Fatalf("exit %d: %s%s", got.code, got.out, got.errOut)
 		}
 		return toolResult{strings.TrimSuffix(got.out, "\n"), got.code != 0}

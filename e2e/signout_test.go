@@ -35,7 +35,7 @@ func TestSignout(t *testing.T) {
 		t.Errorf("to sign out nobody: %+v", got)
 	}
 	unused := strings.TrimSpace(s.remit("token", "link", "--root", s.root).out)
-	if got := s.remit("token", "signout", "--all", "--root", s.root); got.code != 0 || !strings.Contains(got.out, "ended: 1.") {
+	if got := s.remit("token", "signout", "--all", "--root", s.root); got.code != 0 || !strings.Contains(got.out, "sessions: 1.") {
 		t.Errorf("to sign out everybody: %+v", got)
 	}
 	if status := open(w.url + "/"); status != 401 {

@@ -41,7 +41,7 @@ func TestWiderAddresses(t *testing.T) {
 	refused("create a token first", "--tls-cert", cert, "--tls-key", key)
 	refused("create a token first", "--behind-proxy")
 	refused("--identity off", "--behind-proxy", "--identity", "off")
-	refused("go together", "--tls-cert", cert)
+	refused("set together", "--tls-cert", cert)
 	secret := s.token("--name", "x", "--scopes", "*:read", "--user", "ada")
 	refused("--tls-cert")
 	refused("--identity off", "--tls-cert", cert, "--tls-key", key, "--identity", "off")

@@ -60,7 +60,7 @@ var ErrNobody = errors.New("the call has no credentials")
 // it.
 func Unnamed(g *Grant, what string) error {
 	if g == Unsure {
-		return contract.Errorf(contract.Unavailable, "The caller's identity cannot be checked right now; try again")
+		return contract.Errorf(contract.Unavailable, "Credentials cannot be checked right now; try again")
 	}
 	return contract.Errorf(contract.Denied, "%s needs to know who is calling; send a token", what).Because(ErrNobody)
 }

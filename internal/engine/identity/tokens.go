@@ -214,7 +214,7 @@ func (t *Tokens) exists() bool { return t.Exists == nil || t.Exists() }
 const forTokens = "token"
 
 func unreachable(err error) error {
-	return contract.Errorf(contract.Unavailable, "The caller's identity cannot be checked right now; try again").Because(err)
+	return contract.Errorf(contract.Unavailable, "Credentials cannot be checked right now; try again").Because(err)
 }
 
 // hashOf returns what is stored of a secret. Somebody with the database but without the key cannot
