@@ -24,7 +24,7 @@ import (
 	"remit/internal/toolsets/books"
 )
 
-// credentials returns credentials for a bucket; nobody checks them.
+// credentials returns made-up credentials for a bucket.
 func credentials(name string) (string, bool) {
 	value := map[string]string{"AWS_ACCESS_KEY_ID": "ada", "AWS_SECRET_ACCESS_KEY": "s3cret", "AWS_REGION": "eu-1"}[name]
 	return value, value != ""

@@ -266,7 +266,7 @@ func (w *Writer[T]) write(batch []T) {
 	retry, err := w.o.Write(ctx, batch)
 	if err != nil && w.backoff == 0 && w.o.Log != nil {
 		level := slog.LevelWarn
-		if w.Closed() { // the last write has little time, and nobody can repair the cause any more
+		if w.Closed() { // a failure of the last write is expected, and no later write follows
 			level = slog.LevelDebug
 		}
 		w.o.Log.Log(ctx, level, w.o.Failure, "error", err)

@@ -328,6 +328,6 @@ func (s *schema) textOf(v *jsontree.Value) (text string, changed bool) {
 	}
 }
 
-// isDigits reports whether a number is written as a plain integer. 1e3 and 2.0 are integers too,
-// but nobody writes an id like that.
+// isDigits reports whether a number consists of digits only. It rejects 1e3 and 2.0, which are
+// integers too, because ids are not written like that.
 func isDigits(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }

@@ -15,6 +15,29 @@ import (
 	"remit/internal/engine/audit"
 )
 
+// PublicSet is the _set.yaml of a toolset whose tools need no identity.
+const PublicSet = `
+name: demo
+title: Demo
+description: For tests.
+shape: coded
+defaults:
+  version: 1.2.3
+  access: public
+  deadline: {target: 1s, max: 2m}
+  size: {request: 1KiB}
+  errors:
+    invalid: {code: 400}
+    denied: {code: 403}
+    not_found: {code: 404}
+    conflict: {code: 409}
+    too_large: {code: 413}
+    limited: {code: 429}
+    pending: {code: 403}
+    unavailable: {code: 500}
+    internal: {code: 500, message: Internal server error}
+`
+
 // Load loads a toolset: the text of _set.yaml, and the texts of its contracts by tool name.
 func Load(t testing.TB, set string, tools map[string]string) *contract.Set {
 	t.Helper()

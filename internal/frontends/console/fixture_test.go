@@ -41,28 +41,6 @@ type fixture struct {
 	auditErr error // returned by Ready
 }
 
-const fixtureSet = `
-name: demo
-title: Demo
-description: For tests.
-shape: coded
-defaults:
-  version: 1.2.3
-  access: public
-  deadline: {target: 1s, max: 2m}
-  size: {request: 1KiB}
-  errors:
-    invalid: {code: 400}
-    denied: {code: 403}
-    not_found: {code: 404}
-    conflict: {code: 409}
-    too_large: {code: 413}
-    limited: {code: 429}
-    pending: {code: 403}
-    unavailable: {code: 500}
-    internal: {code: 500, message: Internal server error}
-`
-
 func fixtureTool(name, more string) string {
 	return "name: " + name + `
 title: Do something
@@ -126,7 +104,7 @@ func fixtureEngine(t testing.TB, auditor engine.Auditor) *engine.Engine {
 		Said string `json:"said"`
 	}
 	say := engine.Handle(func(_ context.Context, in in) (out, error) { return out{in.Text}, nil })
-	set := enginetest.Load(t, fixtureSet, map[string]string{
+	set := enginetest.Load(t, enginetest.PublicSet, map[string]string{
 		"look":  fixtureTool("look", "hints: {readOnly: true, destructive: false, idempotent: true, openWorld: false}\n"),
 		"write": fixtureTool("write", "hints: {readOnly: false, destructive: false, idempotent: false, openWorld: false}\napproval: {required: true, window: 1h}\n"),
 	})

@@ -61,7 +61,7 @@ examples:
     result: {said: aa}
 ` + more
 	}
-	set := enginetest.Load(t, fixtureSet, map[string]string{
+	set := enginetest.Load(t, enginetest.PublicSet, map[string]string{
 		"look":  tool("look", "hints: {readOnly: true, destructive: false, idempotent: true, openWorld: false}\n"),
 		"write": tool("write", "hints: {readOnly: false, destructive: false, idempotent: false, openWorld: false}\napproval: {required: true, window: 1h}\n"),
 	})

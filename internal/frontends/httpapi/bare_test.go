@@ -65,7 +65,7 @@ func list(_ context.Context, in listIn) (listOut, error) {
 func listRig(t testing.TB) *rig {
 	t.Helper()
 	r := &rig{stats: &stats.Stats{}, mux: http.NewServeMux()}
-	e := enginetest.New(t, enginetest.Load(t, setYAML, map[string]string{"list": listYAML}), map[string]engine.Handler{"list": engine.Handle(list)},
+	e := enginetest.New(t, enginetest.Load(t, enginetest.PublicSet, map[string]string{"list": listYAML}), map[string]engine.Handler{"list": engine.Handle(list)},
 		engine.Options{Audit: r, Observer: r.stats})
 	r.api = &httpapi.API{Engine: e}
 	r.api.Register(r.mux)

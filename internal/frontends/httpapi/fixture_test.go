@@ -31,28 +31,6 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
 }
 
-const setYAML = `
-name: demo
-title: Demo
-description: For tests.
-shape: coded
-defaults:
-  version: 1.2.3
-  access: public
-  deadline: {target: 1s, max: 2m}
-  size: {request: 1KiB}
-  errors:
-    invalid: {code: 400}
-    denied: {code: 403}
-    not_found: {code: 404}
-    conflict: {code: 409}
-    too_large: {code: 413}
-    limited: {code: 429}
-    pending: {code: 403}
-    unavailable: {code: 500}
-    internal: {code: 500, message: Internal server error}
-`
-
 // toolYAML returns a tool with one optional argument; the test sets its handler.
 func toolYAML(name, more string) string {
 	return "name: " + name + `
@@ -137,7 +115,7 @@ func newRig(t testing.TB, change func(*engine.Options)) *rig {
 	if change != nil {
 		change(&o)
 	}
-	e := enginetest.New(t, enginetest.Load(t, setYAML, tools), handlers, o)
+	e := enginetest.New(t, enginetest.Load(t, enginetest.PublicSet, tools), handlers, o)
 	r.api = &httpapi.API{
 		Engine: e, Version: "9.9.9", Log: slog.New(slog.NewTextHandler(&r.log, nil)),
 		Who: func(r *http.Request) identity.Identity {
