@@ -263,7 +263,7 @@ func recordCalls(t *testing.T, folder string, n int) {
 		}
 		_, _ = days[day].Write(record) // Flush reports the error
 	})
-	writeCalls(t, &audit.Log{Keeper: &chained{keep: keeper, last: audit.Genesis}}, n)
+	writeCalls(t, &audit.Log{Storage: &chained{keep: keeper, last: audit.Genesis}}, n)
 	for _, file := range days {
 		if err := file.Flush(); err != nil {
 			t.Fatal(err)
@@ -280,7 +280,7 @@ func recordCallsIn(t *testing.T, url string, n int) {
 	}
 	defer db.Close()
 	records := sqlstore.Source(func(context.Context) (*sqlstore.DB, error) { return db, nil }).Records(func(err error) { t.Errorf("lost: %v", err) })
-	writeCalls(t, &audit.Log{Keeper: records}, n)
+	writeCalls(t, &audit.Log{Storage: records}, n)
 	if err := records.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -293,7 +293,7 @@ func writeCalls(t *testing.T, log *audit.Log, n int) {
 	began := time.Now().Add(-72 * time.Hour)
 	for i := range n { // it waits now and then, because only a few thousand may be pending
 		record := &audit.Record{
-			Time: began.Add(72 * time.Hour / time.Duration(n) * time.Duration(i)), Principal: fmt.Sprintf("agent:%d", i%7), Face: "http", Client: "claude-code/2.1",
+			Time: began.Add(72 * time.Hour / time.Duration(n) * time.Duration(i)), Principal: fmt.Sprintf("agent:%d", i%7), Frontend: "http", Client: "claude-code/2.1",
 			Tool: tools[i%len(tools)], Version: "1.0.0", Outcome: outcomes[i%len(outcomes)], Duration: time.Duration(100+i%5000) * time.Microsecond, Bytes: 100 + i%4000,
 			Arguments: jsontree.Obj(jsontree.M("path", jsontree.Str("docs/a.md"))),
 		}
@@ -314,7 +314,7 @@ type collector func(day string, record []byte)
 func (*chained) Ready(string) error { return nil }
 
 // Keep chains a record at once.
-func (c *chained) Keep(day string, record []byte, _ bool) (func(context.Context) error, error) {
+func (c *chained) Append(day string, record []byte, _ bool) (func(context.Context) error, error) {
 	line := audit.Seal(c.last, record)
 	c.last = audit.HashOf(line)
 	c.keep(day, append(line, '\n'))

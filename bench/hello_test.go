@@ -38,7 +38,7 @@ func callHello(tb testing.TB, a *app.App) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	result, err := a.Engine().Call(context.Background(), engine.Call{Tool: "hello", Args: args, Principal: "local", Face: "stdio", Client: "bench/1"})
+	result, err := a.Engine().Call(context.Background(), engine.Call{Tool: "hello", Args: args, Principal: "local", Frontend: "stdio", Client: "bench/1"})
 	if err != nil || result.Err != nil {
 		tb.Fatal(err, result.Err)
 	}

@@ -74,7 +74,7 @@ func TestAddingATool(t *testing.T) {
 		t.Error("the tool has no example")
 	}
 	for _, e := range examples {
-		result, err := bound.Call(t.Context(), engine.Call{Tool: set.Contracts[0].Name, Args: e.Arguments, Principal: cli.Local})
+		result, err := bound.Call(t.Context(), engine.Call{Tool: set.Contracts[0].Name, Args: e.Arguments, Principal: cli.LocalPrincipal})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -178,7 +178,7 @@ func onEngine(t *testing.T, s *space, set, mode string) callFunc {
 		if err != nil {
 			t.Fatal(err)
 		}
-		result, err := opened.Engine().Call(t.Context(), engine.Call{Tool: tool, Args: tree, Principal: cli.Local, Face: "test"})
+		result, err := opened.Engine().Call(t.Context(), engine.Call{Tool: tool, Args: tree, Principal: cli.LocalPrincipal, Frontend: "test"})
 		if err != nil {
 			t.Fatal(err)
 		}

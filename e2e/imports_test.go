@@ -146,7 +146,7 @@ func newKeptFiles(root string, kept []string) keptFiles {
 
 func (f keptFiles) Has(file string) bool { return f.kept[file] }
 
-func (f keptFiles) In(folder string) []string { return f.in[folder] }
+func (f keptFiles) List(folder string) []string { return f.in[folder] }
 
 func (f keptFiles) Named(name string) []string { return f.named[name] }
 

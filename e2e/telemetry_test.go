@@ -82,8 +82,8 @@ func TestTelemetryArrives(t *testing.T) {
 				call(newSpace(t, nil), collect(t, c, protocol))
 				c.Lock()
 				defer c.Unlock()
-				if len(c.Wrong) > 0 || len(c.Spans) != 1 || len(c.Metrics) == 0 || len(c.Logs) == 0 {
-					t.Fatalf("wrong %q; %d of traces, %d of metrics, %d of logs", c.Wrong, len(c.Spans), len(c.Metrics), len(c.Logs))
+				if len(c.Errors) > 0 || len(c.Spans) != 1 || len(c.Metrics) == 0 || len(c.Logs) == 0 {
+					t.Fatalf("wrong %q; %d of traces, %d of metrics, %d of logs", c.Errors, len(c.Spans), len(c.Metrics), len(c.Logs))
 				}
 				span := tracedCall(t, c)
 				recordOf(t, c, span)
@@ -290,8 +290,8 @@ func TestTelemetryWithoutJSON(t *testing.T) {
 	}
 	c.Lock()
 	defer c.Unlock()
-	if len(c.Wrong) > 0 || len(c.Spans) != 1 || len(c.Metrics) == 0 || len(c.Logs) == 0 {
-		t.Errorf("wrong %q; %d of traces, %d of metrics, %d of logs", c.Wrong, len(c.Spans), len(c.Metrics), len(c.Logs))
+	if len(c.Errors) > 0 || len(c.Spans) != 1 || len(c.Metrics) == 0 || len(c.Logs) == 0 {
+		t.Errorf("wrong %q; %d of traces, %d of metrics, %d of logs", c.Errors, len(c.Spans), len(c.Metrics), len(c.Logs))
 	}
 }
 

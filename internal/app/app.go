@@ -117,7 +117,7 @@ type App struct {
 	links     *bookLinks
 	code      *code
 	knowledge *knowledge.Index
-	sessions  *sessions.Keeper
+	sessions  *sessions.Recorder
 	known     []*contract.Set // all sets
 	sets      []*contract.Set // the selected sets
 }
@@ -224,7 +224,7 @@ func chooseTools(known []*contract.Set, s cli.Settings, names []string) ([]*cont
 
 // newEngine binds the tools of some sets.
 func (a *App) newEngine(sets []*contract.Set, options engine.Options) (*engine.Engine, error) {
-	tools := &learning.Tools{Memory: a.storage.memory, Files: a.root, Now: time.Now, Known: a.known, Served: sets}
+	tools := &learning.Tools{Memory: a.storage.memory, Files: a.root, Now: time.Now, AllSets: a.known, Served: sets}
 	openTasks := stored(a.database, func(db *sqlstore.DB) tasks.Store { return db.Tasks() })
 	lists := &tasks.Tools{Open: openTasks, Now: time.Now, Served: sets}
 	library := &books.Tools{Library: a.books, Links: a.links, Now: time.Now, Served: sets}
@@ -242,15 +242,15 @@ func (a *App) newEngine(sets []*contract.Set, options engine.Options) (*engine.E
 // engineOptions returns the options that all engines of the workspace share.
 func (a *App) engineOptions() engine.Options {
 	options := engine.Options{
-		Approvals: a.waiting,
-		Audit:     &audit.Log{Keeper: a.storage.records},
-		Observer:  a.stats,
-		Witness:   a.sessions,
-		Once:      stored(a.database, func(db *sqlstore.DB) idempotency.Store { return db.Once() }),
+		Approvals:   a.waiting,
+		Audit:       &audit.Log{Storage: a.storage.records},
+		Observer:    a.stats,
+		Activity:    a.sessions,
+		Idempotency: stored(a.database, func(db *sqlstore.DB) idempotency.Store { return db.Idempotency() }),
 
 		ApprovalPage: a.approvalPage,
 		Telemetry:    a.telemetry,
-		Judge:        a.storage.checkPath,
+		CheckPath:    a.storage.checkPath,
 		Now:          time.Now,
 		Log:          a.log,
 		ReadOnly:     a.settings.ReadOnly,
@@ -281,20 +281,20 @@ func (a *App) Code() cli.Code { return codebase.Lines{Corpus: a.code.open} }
 // Knowledge returns the knowledge index of the project, which is opened on first use.
 func (a *App) Knowledge() *knowledge.Index { return a.knowledge }
 
-// Reach connects to the database before any call depends on it.
-func (a *App) Reach(ctx context.Context) error { return a.database.reach(ctx) }
+// PingDatabase connects to the database before any call depends on it.
+func (a *App) PingDatabase(ctx context.Context) error { return a.database.reach(ctx) }
 
-// Records returns a reader of the audit records.
-func (a *App) Records() audit.Reader { return a.storage.audit }
+// AuditRecords returns a reader of the audit records.
+func (a *App) AuditRecords() audit.Reader { return a.storage.audit }
 
-// Calls returns the index of the calls in the audit records.
-func (a *App) Calls() *auditindex.Index { return a.calls }
+// CallIndex returns the index of the calls in the audit records.
+func (a *App) CallIndex() *auditindex.Index { return a.calls }
 
 // newCallIndex prepares the index of calls, which opens the database on first use.
 func (a *App) newCallIndex() *auditindex.Index {
 	return &auditindex.Index{
 		Records: a.storage.audit, Exists: a.database.exists, Now: time.Now,
-		Open: stored(a.database, func(db *sqlstore.DB) auditindex.Store { return db.Calls(a.storage.source) }),
+		Open: stored(a.database, func(db *sqlstore.DB) auditindex.Store { return db.AuditIndex(a.storage.source) }),
 	}
 }
 

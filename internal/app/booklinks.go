@@ -28,7 +28,7 @@ var _ books.Links = (*bookLinks)(nil)
 
 // newLinks creates links to the address at which a server of this workspace would listen.
 func (a *App) newLinks() *bookLinks {
-	signer := &signedurl.Signer{Secret: a.database.key, Place: placeOf(a.settings.Books), Now: time.Now}
+	signer := &signedurl.Signer{Secret: a.database.key, LibraryID: placeOf(a.settings.Books), Now: time.Now}
 	return &bookLinks{signer: signer, cdn: a.settings.CDNURL, base: a.otherServer}
 }
 
@@ -117,7 +117,7 @@ func (a *App) serveLinks(ctx context.Context, ready func(base string)) error {
 // holds for requests that follow a signed link, if links are public, and for requests of clients
 // that look up the authorization server.
 func (a *App) isPublic(r *http.Request) bool {
-	return a.settings.PublicURL != "" && signedurl.Leads(r) || auth.IsMetadata(r)
+	return a.settings.PublicURL != "" && signedurl.Matches(r) || auth.IsMetadata(r)
 }
 
 // linkedBooks gives signed links access to the books. It implements signedurl.Library.

@@ -131,7 +131,7 @@ func (b *bookStores) reach(ctx context.Context) error {
 			err = errors.Join(err, failed)
 		}
 	}
-	if unfit := (*blob.UnfitError)(nil); errors.As(err, &unfit) {
+	if unfit := (*blob.UnusableError)(nil); errors.As(err, &unfit) {
 		return fmt.Errorf("books: %w", err)
 	}
 	if err = errors.Join(err, b.ping(ctx)); err != nil {

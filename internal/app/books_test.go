@@ -211,7 +211,7 @@ func TestServeRefusesAnUnfitStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var unfit *blob.UnfitError
+	var unfit *blob.UnusableError
 	if err := put(t.Context(), stores.Main, "books/go/a.md", "x"); !errors.As(err, &unfit) {
 		t.Errorf("it was written to: %v", err)
 	}

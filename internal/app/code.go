@@ -160,8 +160,8 @@ func (c *code) close() error {
 // projectFiles gives tools access to the files of the workspace. It implements codebase.Files.
 type projectFiles struct{ *App }
 
-// Judge implements codebase.Files.
-func (p projectFiles) Judge(path string, policy *contract.PathPolicy) (engine.File, error) {
+// CheckPath implements codebase.Files.
+func (p projectFiles) CheckPath(path string, policy *contract.PathPolicy) (engine.File, error) {
 	return p.storage.checkPath(path, policy)
 }
 

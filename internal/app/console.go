@@ -25,7 +25,7 @@ import (
 )
 
 // newConsole creates the web console.
-func (a *App) newConsole(server *httpserver.Server, authn *auth.Door) (*console.Console, error) {
+func (a *App) newConsole(server *httpserver.Server, authn *auth.Authenticator) (*console.Console, error) {
 	pages, err := a.pagesEngine()
 	if err != nil {
 		return nil, err
@@ -34,13 +34,13 @@ func (a *App) newConsole(server *httpserver.Server, authn *auth.Door) (*console.
 	return &console.Console{
 		Version: Version, Root: a.settings.Root, Engine: a.engine, Pages: pages,
 		Approvals: a.Approvals, Calls: a.calls, People: a.identities.signIn, Tokens: a.identities.tokens,
-		Settings:     a.consoleSettings,
-		Clients:      func(base string) []console.Client { return a.consoleClients(base, needsToken()) },
-		TokensNeeded: needsToken,
-		Health:       func(ctx context.Context) map[string]error { return a.health(ctx, server.Ending()) },
-		Base:         a.baseURL, Secure: a.isSecure(), Identity: func() string { return identityText(authn) },
-		Audit: a.options.Audit, Limiter: ratelimit.NewMemory(), Address: authn.Address,
-		Preview: a.preview, History: a.books.History, Changed: a.books.Changed, Asset: a.books.Asset,
+		Settings:       a.consoleSettings,
+		Clients:        func(base string) []console.Client { return a.consoleClients(base, needsToken()) },
+		TokensRequired: needsToken,
+		Health:         func(ctx context.Context) map[string]error { return a.health(ctx, server.ShuttingDown()) },
+		Base:           a.baseURL, Secure: a.isSecure(), Identity: func() string { return identityText(authn) },
+		Audit: a.options.Audit, Limiter: ratelimit.NewMemory(), Address: authn.ClientAddress,
+		Preview: a.preview, History: a.books.History, Change: a.books.ChangeTexts, Asset: a.books.Asset,
 		Now: time.Now, Log: a.log,
 	}, nil
 }
@@ -51,13 +51,13 @@ func (a *App) newConsole(server *httpserver.Server, authn *auth.Door) (*console.
 func (a *App) pagesEngine() (*engine.Engine, error) {
 	options := a.options
 	options.Limiter = nil
-	options.Witness = nil // page views are not part of a work session
+	options.Activity = nil // page views are not part of a work session
 	options.Observer, options.Telemetry = &stats.Stats{}, nil
 	return a.newEngine(a.sets, options)
 }
 
 // identityText describes how callers are identified.
-func identityText(authn *auth.Door) string {
+func identityText(authn *auth.Authenticator) string {
 	if !authn.Required(context.Background()) {
 		return "HTTP callers need no token, because only this machine can connect. Tokens become required as " +
 			"soon as the first one is created."
@@ -81,14 +81,14 @@ const tokenVariable = "REMIT_TOKEN"
 
 // consoleClients returns how each client connects to the running server.
 func (a *App) consoleClients(base string, needsToken bool) []console.Client {
-	system, err := clients.SystemOf(runtime.GOOS, a.settings.Env)
+	system, err := clients.NewSystem(runtime.GOOS, a.settings.Env)
 	if err != nil {
 		a.log.Debug("the configuration folder of clients is unknown", "error", err)
 	}
 	program, _ := os.Executable() // if it fails, the path is visibly missing
 	var all []console.Client
 	for _, c := range clients.All() {
-		one := console.Client{ID: c.Name, Title: c.Title, Place: c.File(system), Language: c.Language(), Notes: strings.Join(c.Notes, " ")}
+		one := console.Client{ID: c.Name, Title: c.Title, File: c.File(system), Language: c.Language(), Notes: strings.Join(c.Notes, " ")}
 		running := clients.Server{Name: "remit", URL: base + "/mcp"}
 		if needsToken {
 			running.TokenEnv, running.Token = tokenVariable, "THE TOKEN ITSELF"
@@ -152,7 +152,7 @@ func (a *App) memoryPolicy(tool string) *contract.PathPolicy {
 }
 
 // addConsole adds the pages of the console to mux.
-func (a *App) addConsole(mux *http.ServeMux, server *httpserver.Server, authn *auth.Door) error {
+func (a *App) addConsole(mux *http.ServeMux, server *httpserver.Server, authn *auth.Authenticator) error {
 	pages, err := a.newConsole(server, authn)
 	if err != nil {
 		return err

@@ -177,7 +177,7 @@ func (d *database) background(ctx context.Context) (jobs.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &jobs.Sealed{Store: db.Background(), Secret: secret}, nil
+	return &jobs.Sealed{Store: db.Jobs(), Secret: secret}, nil
 }
 
 // spend marks a single-use token as used.
@@ -186,7 +186,7 @@ func (d *database) spend(ctx context.Context, token string, now, expires time.Ti
 	if err != nil {
 		return false, err
 	}
-	return db.Spend(ctx, token, now, expires)
+	return db.UseOnce(ctx, token, now, expires)
 }
 
 // stored returns a function that opens a store of the database on demand.
@@ -231,11 +231,11 @@ var _ engine.Approver = (*approvals)(nil)
 // Pass lets a guarded call pass, or returns why not. Only the mode "ask" needs the store.
 func (a *approvals) Pass(ctx context.Context, s approval.Subject, ask approval.Asker) error {
 	s.Workspace = a.place
-	gate := &approval.Gate{Mode: a.mode, Page: a.page, Told: a.notify}
+	gate := &approval.Gate{Mode: a.mode, Page: a.page, OnRequest: a.notify}
 	if a.mode != approval.Auto && a.mode != approval.Deny { // also if no mode is set
 		store, err := a.open(ctx)
 		if err != nil {
-			return approval.Unreachable(s, err)
+			return approval.StoreUnavailable(s, err)
 		}
 		gate.Store = store
 	}

@@ -28,7 +28,7 @@ func (a *App) Checks(ctx context.Context) []cli.Check {
 }
 
 func (a *App) checkDatabase(ctx context.Context) cli.Check {
-	c := cli.Check{Name: "database", Status: cli.Well, Found: "none yet; it is created when something is first stored"}
+	c := cli.Check{Name: "database", Status: cli.StatusOK, Finding: "none yet; it is created when something is first stored"}
 	if !a.database.exists() {
 		return c
 	}
@@ -40,13 +40,13 @@ func (a *App) checkDatabase(ctx context.Context) cli.Check {
 	var newer *sqlstore.NewerError
 	switch {
 	case errors.As(err, &newer):
-		c.Status, c.Found, c.Fix = cli.Failed, err.Error(), "A newer Remit has used it. Use that Remit, or "+
+		c.Status, c.Finding, c.Fix = cli.StatusFail, err.Error(), "A newer Remit has used it. Use that Remit, or "+
 			"choose another database with --database."
 	case err != nil:
-		c.Status, c.Found, c.Fix = cli.Failed, err.Error(), "Check that the file is readable and writable, or "+
+		c.Status, c.Finding, c.Fix = cli.StatusFail, err.Error(), "Check that the file is readable and writable, or "+
 			"that the server runs, or choose another database with --database."
 	default:
-		c.Found = kind + " answers, and its schema is up to date"
+		c.Finding = kind + " answers, and its schema is up to date"
 	}
 	return c
 }
@@ -57,27 +57,27 @@ const maxVerify = 64 << 20
 
 // checkAudit verifies the chain of audit records up to the newest day.
 func (a *App) checkAudit(ctx context.Context) cli.Check {
-	c := cli.Check{Name: "audit", Status: cli.Well}
-	days, err := a.Records().Days(ctx)
+	c := cli.Check{Name: "audit", Status: cli.StatusOK}
+	days, err := a.AuditRecords().Days(ctx)
 	if err == nil && sizeOf(days) > maxVerify {
-		c.Found = fmt.Sprintf("%d days of records, too large to verify here; run \"remit audit verify\"", len(days))
+		c.Finding = fmt.Sprintf("%d days of records, too large to verify here; run \"remit audit verify\"", len(days))
 		return c
 	}
 	count := 0
 	if err == nil {
-		count, err = audit.Verify(ctx, a.Records())
+		count, err = audit.Verify(ctx, a.AuditRecords())
 	}
 	var broken *audit.BrokenError
 	switch {
 	case errors.As(err, &broken):
-		c.Status, c.Found = cli.Failed, fmt.Sprintf("the audit log is broken at %v (%d records before it are intact)", broken, count)
+		c.Status, c.Finding = cli.StatusFail, fmt.Sprintf("the audit log is broken at %v (%d records before it are intact)", broken, count)
 		c.Fix = "Someone, or a failing disk, has changed it. Keep the files unchanged for an investigation, and " +
 			"move them away to start a new log."
 	case err != nil:
-		c.Status, c.Found, c.Fix = cli.Failed, err.Error(), "Check that the data folder or the database is "+
+		c.Status, c.Finding, c.Fix = cli.StatusFail, err.Error(), "Check that the data folder or the database is "+
 			"readable: Remit runs no call that it cannot record."
 	default:
-		c.Found = fmt.Sprintf("%d records of %d days: the hash chain is intact", count, len(days))
+		c.Finding = fmt.Sprintf("%d records of %d days: the hash chain is intact", count, len(days))
 	}
 	return c
 }
@@ -90,20 +90,20 @@ func sizeOf(days []audit.Day) (size int64) {
 }
 
 func (a *App) checkBooks(ctx context.Context) cli.Check {
-	c := cli.Check{Name: "books", Status: cli.Well, Found: "not served"}
+	c := cli.Check{Name: "books", Status: cli.StatusOK, Finding: "not served"}
 	if !a.hasBooks() {
 		return c
 	}
-	c.Found = "reached"
+	c.Finding = "reached"
 	if err := a.stores.ping(ctx); err != nil {
-		c.Status, c.Found = cli.Failed, err.Error()
+		c.Status, c.Finding = cli.StatusFail, err.Error()
 		c.Fix = "Check that the folder or the bucket of --books exists, and that the S3 credentials are set in the environment."
 	}
 	return c
 }
 
 func (a *App) checkEmbeddings(ctx context.Context) cli.Check {
-	c := cli.Check{Name: "embeddings", Status: cli.Well, Found: "the built-in model"}
+	c := cli.Check{Name: "embeddings", Status: cli.StatusOK, Finding: "the built-in model"}
 	remote, err := a.remoteModel()
 	if err == nil && remote == nil {
 		return c
@@ -113,13 +113,13 @@ func (a *App) checkEmbeddings(ctx context.Context) cli.Check {
 		defer cancel()
 		_, err = remote.Embed(ctx, []string{"hello"})
 	}
-	c.Found = a.settings.EmbeddingsModel + " at " + a.settings.Embeddings + " answers"
+	c.Finding = a.settings.EmbeddingsModel + " at " + a.settings.Embeddings + " answers"
 	if err != nil {
-		c.Status, c.Found = cli.Warned, err.Error()
+		c.Status, c.Finding = cli.StatusWarn, err.Error()
 		c.Fix = "The built-in model is used meanwhile. Check that the service runs, and that " + embeddingsKey + " is correct."
 	}
 	if err != nil && a.settings.EmbeddingsOnly {
-		c.Status, c.Fix = cli.Failed, "With --embeddings-only, every search fails until the service works. "+
+		c.Status, c.Fix = cli.StatusFail, "With --embeddings-only, every search fails until the service works. "+
 			"Check that it runs, and that "+embeddingsKey+" is correct."
 	}
 	return c
@@ -136,14 +136,14 @@ func checkKey() (cli.Check, bool) {
 	if err != nil {
 		return cli.Check{}, false // it is created with the first request
 	}
-	c := cli.Check{Name: "key", Status: cli.Well, Found: name + " is accessible only to you"}
+	c := cli.Check{Name: "key", Status: cli.StatusOK, Finding: name + " is accessible only to you"}
 	switch {
 	case info.Size() != secretSize:
-		c.Status, c.Found = cli.Failed, fmt.Sprintf("%s has %d bytes, not %d", name, info.Size(), secretSize)
+		c.Status, c.Finding = cli.StatusFail, fmt.Sprintf("%s has %d bytes, not %d", name, info.Size(), secretSize)
 		c.Fix = "Remove it. Remit creates a new key; approvals must be requested again, and tokens and links " +
 			"created again. Serve with --identity on until then."
 	case info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows":
-		c.Status, c.Found = cli.Failed, fmt.Sprintf("%s has mode %o: anyone who can read it can approve in your "+
+		c.Status, c.Finding = cli.StatusFail, fmt.Sprintf("%s has mode %o: anyone who can read it can approve in your "+
 			"name", name, info.Mode().Perm())
 		c.Fix = "chmod 600 " + name
 	}
@@ -152,7 +152,7 @@ func checkKey() (cli.Check, bool) {
 
 // checkTokens warns about tokens that never expire.
 func (a *App) checkTokens(ctx context.Context) []cli.Check {
-	c := cli.Check{Name: "tokens", Status: cli.Well}
+	c := cli.Check{Name: "tokens", Status: cli.StatusOK}
 	all, err := a.identities.tokens.List(ctx)
 	if err != nil {
 		return nil // the database does not work, which its own check reports
@@ -168,9 +168,9 @@ func (a *App) checkTokens(ctx context.Context) []cli.Check {
 			endless = append(endless, t.Name)
 		}
 	}
-	c.Found = fmt.Sprintf("%d in use", live)
+	c.Finding = fmt.Sprintf("%d in use", live)
 	if len(endless) > 0 {
-		c.Status, c.Found = cli.Warned, strings.Join(endless, ", ")+": no expiry is set"
+		c.Status, c.Finding = cli.StatusWarn, strings.Join(endless, ", ")+": no expiry is set"
 		c.Fix = "Such a token stays valid for ever if it is stolen. Create another one with \"remit token " +
 			"create --expires 90d\", and revoke it with \"remit token revoke NAME\"."
 	}

@@ -32,7 +32,7 @@ func TestNewerDatabaseIsFound(t *testing.T) {
 	if _, err := a.database.open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if c := finding(t, a, "database"); c.Status != cli.Well || !strings.HasPrefix(c.Found, "SQLite answers") {
+	if c := finding(t, a, "database"); c.Status != cli.StatusOK || !strings.HasPrefix(c.Finding, "SQLite answers") {
 		t.Errorf("%+v", c)
 	}
 	db, err := sql.Open("sqlite", filepath.Join(data, "remit.db"))
@@ -43,7 +43,7 @@ func TestNewerDatabaseIsFound(t *testing.T) {
 	if _, err := db.ExecContext(t.Context(), "INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true)"); err != nil {
 		t.Fatal(err)
 	}
-	if c := finding(t, openHere(t, here), "database"); c.Status != cli.Failed || !strings.HasPrefix(c.Fix, "A newer Remit has used it.") {
+	if c := finding(t, openHere(t, here), "database"); c.Status != cli.StatusFail || !strings.HasPrefix(c.Fix, "A newer Remit has used it.") {
 		t.Errorf("%+v", c)
 	}
 }
@@ -64,7 +64,7 @@ func TestEndlessTokensAreFound(t *testing.T) {
 	if _, err := a.identities.tokens.Revoke(t.Context(), "revoked"); err != nil {
 		t.Fatal(err)
 	}
-	if c := finding(t, a, "tokens"); c.Status != cli.Warned || c.Found != "endless: no expiry is set" || !strings.Contains(c.Fix, "remit token revoke") {
+	if c := finding(t, a, "tokens"); c.Status != cli.StatusWarn || c.Finding != "endless: no expiry is set" || !strings.Contains(c.Fix, "remit token revoke") {
 		t.Errorf("%+v", c)
 	}
 }
@@ -78,7 +78,7 @@ func TestUnreachableBooks(t *testing.T) {
 	a := openHere(t, func(s *cli.Settings) {
 		s.Toolsets, s.Books = []string{"books"}, []string{"file://" + filepath.Join(file, "library")}
 	})
-	if c := finding(t, a, "books"); c.Status != cli.Failed || !strings.Contains(c.Fix, "--books") {
+	if c := finding(t, a, "books"); c.Status != cli.StatusFail || !strings.Contains(c.Fix, "--books") {
 		t.Errorf("%+v", c)
 	}
 }

@@ -33,12 +33,12 @@ func (a *App) newIdentities() *identities {
 	return &identities{
 		app: a,
 		tokens: &identity.Tokens{
-			Place: a.storage.place, Exists: a.database.exists, Secret: a.database.key, Now: time.Now,
+			Workspace: a.storage.place, Exists: a.database.exists, Secret: a.database.key, Now: time.Now,
 			Store: stored(a.database, func(db *sqlstore.DB) identity.TokenStore { return db.AgentTokens() }),
 		},
 		signIn: &identity.SignIn{
-			Place: a.storage.place, Exists: a.database.exists, Secret: a.database.key, Now: time.Now, Spend: a.database.spend,
-			Sessions: stored(a.database, func(db *sqlstore.DB) identity.SessionStore { return db.People() }),
+			Workspace: a.storage.place, Exists: a.database.exists, Secret: a.database.key, Now: time.Now, UseOnce: a.database.spend,
+			Sessions: stored(a.database, func(db *sqlstore.DB) identity.SessionStore { return db.ConsoleSessions() }),
 		},
 	}
 }
@@ -55,8 +55,8 @@ func (i *identities) SignIn() *identity.SignIn { return i.signIn }
 // ConsoleURL implements cli.Identity.
 func (i *identities) ConsoleURL(path string) string { return i.app.baseURL() + path }
 
-// MayRecord implements cli.Identity.
-func (i *identities) MayRecord() error {
+// CanRecord implements cli.Identity.
+func (i *identities) CanRecord() error {
 	if err := i.app.options.Audit.Ready(time.Now()); err != nil {
 		return contract.Errorf(contract.Unavailable, "The audit record cannot be written, so nothing was done; "+
 			"try again later").Because(err)
@@ -67,7 +67,7 @@ func (i *identities) MayRecord() error {
 // Record implements cli.Identity.
 func (i *identities) Record(ctx context.Context, action, by string, about ...jsontree.Member) error {
 	return i.app.options.Audit.Write(ctx, &audit.Record{
-		Time: time.Now(), Principal: by, Face: "cli", Tool: action, Outcome: "ok", Arguments: jsontree.Obj(about...),
+		Time: time.Now(), Principal: by, Frontend: "cli", Tool: action, Outcome: "ok", Arguments: jsontree.Obj(about...),
 	}, true)
 }
 
@@ -137,7 +137,7 @@ func (a *App) exposure(ctx context.Context) (exposed bool, err error) {
 	case s.Identity == "on" || s.OIDCIssuer != "":
 		return true, nil
 	}
-	if any, err := a.identities.tokens.Any(ctx); err != nil || !any {
+	if any, err := a.identities.tokens.AnyCreated(ctx); err != nil || !any {
 		return false, errors.Join(err, fmt.Errorf("--addr %s: %s, but there is no way to identify them; create "+
 			"a token first with \"remit token create\", or set an issuer with --oidc-issuer", s.Addr, away))
 	}
@@ -157,7 +157,7 @@ func (a *App) warnNoPublicURL() {
 
 // warnForeignTokens logs a warning about tokens that were made with another key, or for another
 // folder: they are not valid, and do not make the server require tokens either.
-func (a *App) warnForeignTokens(ctx context.Context, authn *auth.Door) {
+func (a *App) warnForeignTokens(ctx context.Context, authn *auth.Authenticator) {
 	all, err := a.identities.tokens.List(ctx)
 	if err != nil || len(all) == 0 || authn.Required(ctx) {
 		return
@@ -167,9 +167,9 @@ func (a *App) warnForeignTokens(ctx context.Context, authn *auth.Door) {
 }
 
 // newAuth returns the authentication of requests.
-func (a *App) newAuth(exposed bool) (*auth.Door, error) {
-	d := &auth.Door{
-		Tokens: a.identities.tokens, Local: identity.Identity{Principal: cli.Local}, Resource: a.baseURL, Scopes: a.scopes,
+func (a *App) newAuth(exposed bool) (*auth.Authenticator, error) {
+	d := &auth.Authenticator{
+		Tokens: a.identities.tokens, LocalIdentity: identity.Identity{Principal: cli.LocalPrincipal}, BaseURL: a.baseURL, Scopes: a.scopes,
 		BehindProxy: a.settings.BehindProxy, Limiter: a.options.Limiter, Audit: a.options.Audit, Log: a.log, Now: time.Now,
 		DeadlineFactor: a.options.DeadlineFactor,
 	}
@@ -189,16 +189,16 @@ func (a *App) newAuth(exposed bool) (*auth.Door, error) {
 // scopes returns the scopes that a token may have here.
 func (a *App) scopes() []string {
 	var all []string
-	for _, set := range a.settings.Addressable(a.known) {
+	for _, set := range a.settings.EndpointToolsets(a.known) {
 		all = append(all, identity.Scope{Set: set}.String(), identity.Scope{Set: set, Write: true}.String())
 	}
 	return all
 }
 
 // readers lets only callers that may read books pass, if callers are identified.
-func readers(d *auth.Door, next http.Handler) http.Handler {
-	return d.Known(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := d.Who(r).Grant.Allows("books", false); err != nil {
+func readers(d *auth.Authenticator, next http.Handler) http.Handler {
+	return d.RequireIdentity(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := d.Identity(r).Grant.Allows("books", false); err != nil {
 			refuse(w, d.Challenge(w, r, err), "This requires a token with permission to read books")
 			return
 		}

@@ -47,9 +47,9 @@ func (a *App) newKnowledge() (*knowledge.Index, error) {
 }
 
 // newSessions returns the recorder of client sessions.
-func (a *App) newSessions() *sessions.Keeper {
+func (a *App) newSessions() *sessions.Recorder {
 	open := stored(a.database, func(db *sqlstore.DB) sessions.Store { return db.Sessions(a.storage.place) })
-	return sessions.NewKeeper(open, a.log, time.Now)
+	return sessions.NewRecorder(open, a.log, time.Now)
 }
 
 // embeddingsKey is the environment variable with the key of the embedding service.

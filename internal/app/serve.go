@@ -38,7 +38,7 @@ func (a *App) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error
 	server := a.endpoint(a.engine, a.sets)
 	loopback := &signedurl.Loopback{Serve: a.serveLinks}
 	a.serveOwnLinks(loopback.Base)
-	return errors.Join(server.ServeStdio(ctx, cli.Local, in, out), finish(ctx, server), loopback.Close())
+	return errors.Join(server.ServeStdio(ctx, cli.LocalPrincipal, in, out), finish(ctx, server), loopback.Close())
 }
 
 // endpoint returns an MCP server for an engine.
@@ -51,10 +51,10 @@ func (a *App) endpoint(e *engine.Engine, sets []*contract.Set) *mcp.Server {
 	return &mcp.Server{
 		Engine: e, Version: Version, Instructions: sync.OnceValue(func() string { return a.instructions(sets, e) }),
 		Tasks: &jobs.Runner{
-			Engine: e, Place: place, Log: a.log,
+			Engine: e, Workspace: place, Log: a.log,
 			Store: a.database.background,
 		},
-		States: &mcp.States{Secret: a.database.key, Place: place, Spend: a.database.spend, Now: time.Now},
+		States: &mcp.States{Secret: a.database.key, Workspace: place, UseOnce: a.database.spend, Now: time.Now},
 	}
 }
 
@@ -100,7 +100,7 @@ func finish(ctx context.Context, servers ...*mcp.Server) error {
 // Serve serves HTTP until ctx ends. It calls ready with the URL.
 func (a *App) Serve(ctx context.Context, ready func(url string)) error {
 	defer loadBallast()()
-	if err := a.Reach(ctx); err != nil {
+	if err := a.PingDatabase(ctx); err != nil {
 		return err
 	}
 	if a.hasBooks() {
@@ -123,9 +123,9 @@ func (a *App) Serve(ctx context.Context, ready func(url string)) error {
 	a.listening = a.scheme() + l.Addr().String()
 	a.serveOwnLinks(func() (string, error) { return a.listening, nil })
 	defer a.noteServed(a.listening)()
-	protocol := mcp.NewHTTP(authn.Who, mcp.Limits{}, time.Now)
+	protocol := mcp.NewHTTP(authn.Identity, mcp.Limits{}, time.Now)
 	protocol.SessionEnded, protocol.Log = a.stats.ObserveSession, a.log
-	protocol.Challenge, protocol.Still = authn.Challenge, authn.Still
+	protocol.Challenge, protocol.StillAllowed = authn.Challenge, authn.StillAllowed
 	mux := http.NewServeMux()
 	servers, err := a.endpoints(mux, protocol)
 	if err != nil {
@@ -199,7 +199,7 @@ func (a *App) endpoints(mux *http.ServeMux, protocol *mcp.HTTP) ([]*mcp.Server, 
 // sets.
 func (a *App) addressable() []*contract.Set {
 	var all []*contract.Set
-	for _, name := range a.settings.Addressable(a.known) {
+	for _, name := range a.settings.EndpointToolsets(a.known) {
 		sets, err := chooseTools(a.known, a.settings, []string{name})
 		if err != nil {
 			a.log.Warn("a toolset is not served at a URL of its own", "toolset", name, "error", err)
@@ -218,11 +218,11 @@ func refuse(w http.ResponseWriter, status int, why string) {
 }
 
 // plain adds the routes that are not MCP.
-func (a *App) plain(mux *http.ServeMux, protocol *mcp.HTTP, server *httpserver.Server, authn *auth.Door) {
+func (a *App) plain(mux *http.ServeMux, protocol *mcp.HTTP, server *httpserver.Server, authn *auth.Authenticator) {
 	api := &httpapi.API{
-		Engine: a.engine, Who: authn.Who, Challenge: authn.Challenge, Version: Version, Log: a.log,
+		Engine: a.engine, Identity: authn.Identity, Challenge: authn.Challenge, Version: Version, Log: a.log,
 		Admit: protocol.Admit, AdmitLarge: protocol.AdmitLarge,
-		Health: func(ctx context.Context) map[string]error { return a.health(ctx, server.Ending()) },
+		Health: func(ctx context.Context) map[string]error { return a.health(ctx, server.ShuttingDown()) },
 		Metrics: httpapi.Metrics(a.stats, Version,
 			gauge("remit_sessions", "Open sessions of MCP clients with protocol versions up to 2025-11-25.", protocol.Sessions),
 			gauge("remit_streams", "Open streams.", protocol.Streams)),
@@ -265,7 +265,7 @@ func (a *App) health(ctx context.Context, ending bool) map[string]error {
 
 // hasBooks reports whether a library is configured and the book tools are served at any URL.
 func (a *App) hasBooks() bool {
-	served := slices.Concat(a.settings.Toolsets, a.settings.Addressable(a.known))
+	served := slices.Concat(a.settings.Toolsets, a.settings.EndpointToolsets(a.known))
 	return len(a.settings.Books) > 0 && slices.Contains(served, "books")
 }
 
@@ -286,7 +286,7 @@ func direct(mux *http.ServeMux) http.Handler {
 			return
 		}
 		if !strings.HasPrefix(r.URL.Path, "/cdn/") { // other sites may embed assets in their pages
-			httpserver.Unframed(w.Header())
+			httpserver.SetSecurityHeaders(w.Header())
 		}
 		mux.ServeHTTP(w, r)
 	})

@@ -47,7 +47,7 @@ func TestDatabaseIsRemoved(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		result, err := a.engine.Call(t.Context(), engine.Call{Tool: "write_memory_entry", Args: args, Principal: cli.Local})
+		result, err := a.engine.Call(t.Context(), engine.Call{Tool: "write_memory_entry", Args: args, Principal: cli.LocalPrincipal})
 		if err != nil || result.Err == nil || result.Err.Kind != contract.Pending {
 			t.Fatalf("%s: %s, %v", entry, result.Body, err)
 		}

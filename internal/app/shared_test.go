@@ -48,7 +48,7 @@ func call(t *testing.T, a *App, c engine.Call, args string) engine.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Args, c.Principal = parsed, cli.Local
+	c.Args, c.Principal = parsed, cli.LocalPrincipal
 	ctx, cancel := context.WithTimeout(t.Context(), hangTimeout) // without a deadline, the database has a few seconds
 	defer cancel()
 	result, err := a.engine.Call(ctx, c)
@@ -180,7 +180,7 @@ func TestReplicasShareMemoryAndAudit(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if n, err := audit.Verify(t.Context(), all[1].Records()); n != 7 || err != nil {
+	if n, err := audit.Verify(t.Context(), all[1].AuditRecords()); n != 7 || err != nil {
 		t.Errorf("%d records, %v; want 7", n, err)
 	}
 }

@@ -27,7 +27,7 @@ import (
 type storage struct {
 	place     string // what approvals, background tasks and waiting calls are bound to
 	memory    learning.Memory
-	records   audit.Keeper
+	records   audit.Storage
 	audit     audit.Reader // reads the records
 	source    string       // the name of the records in the index of calls
 	limiter   ratelimit.Limiter
@@ -44,12 +44,12 @@ const sharedPlace = "shared"
 func localStorage(s cli.Settings, root *workspace.Root, data *dataFolder, lost func(error)) *storage {
 	memory := filesOf(root)
 	folder := os.DirFS(filepath.Join(s.Data, "audit"))
-	records := &memlog.Daily{Files: data.files("audit"), Folder: folder, Lost: lost}
+	records := &memlog.Daily{Files: data.files("audit"), Folder: folder, OnLost: lost}
 	return &storage{
 		place: workspace.RealPath(s.Root), memory: memory, records: records, audit: audit.Folder{FS: folder},
 		source: recordSource(s), limiter: ratelimit.NewMemory(),
 		checkPath: func(name string, policy *contract.PathPolicy) (engine.File, error) {
-			return orNil(root.Judge(name, policy))
+			return orNil(root.CheckPath(name, policy))
 		},
 		memoryEnd: memory, recordsEnd: records,
 	}
@@ -58,7 +58,7 @@ func localStorage(s cli.Settings, root *workspace.Root, data *dataFolder, lost f
 // sharedStorage stores everything in a database that other processes use as well.
 func sharedStorage(root *workspace.Root, database sqlstore.Source, lost func(error)) *storage {
 	files := filesOf(root)
-	memory := database.Memory(sqlstore.MemoryOptions{Folder: memoryFolder, Before: files, Now: time.Now})
+	memory := database.Memory(sqlstore.MemoryOptions{Folder: memoryFolder, Files: files, Now: time.Now})
 	records := database.Records(lost)
 	return &storage{
 		place: sharedPlace, memory: memory, records: records, audit: database.RecordReader(),
@@ -94,7 +94,7 @@ func orNil(file *workspace.File, err error) (engine.File, error) {
 // files. A path that may not be read is denied in both cases.
 func checkShared(root *workspace.Root, memory *sqlstore.Memory) func(string, *contract.PathPolicy) (engine.File, error) {
 	return func(name string, policy *contract.PathPolicy) (engine.File, error) {
-		file, err := root.Judge(name, policy)
+		file, err := root.CheckPath(name, policy)
 		clean := path.Clean(name)
 		if err == nil {
 			clean = file.Resolved()
@@ -124,7 +124,7 @@ func (f *sharedFile) Name() string { return f.name }
 func (f *sharedFile) ReadAll() ([]byte, fs.FileInfo, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), sharedRead)
 	defer cancel()
-	held, err := f.memory.Holds(ctx, f.log)
+	held, err := f.memory.Has(ctx, f.log)
 	switch {
 	case err != nil:
 		return nil, nil, f.failed(err)

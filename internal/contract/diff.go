@@ -44,8 +44,8 @@ func Compare(old, updated *Contract) []Change {
 	return d.changes
 }
 
-// Needed returns the largest bump among changes.
-func Needed(changes []Change) Bump {
+// MaxBump returns the largest bump among changes.
+func MaxBump(changes []Change) Bump {
 	needed := None
 	for _, c := range changes {
 		needed = max(needed, c.Bump)
@@ -94,7 +94,7 @@ func review(old, updated *Contract) ToolReview {
 	if bumpBetween(updated.Version, old.Version) > None {
 		r.Changes = append(r.Changes, Change{Patch, "version", fmt.Sprintf("it went back from %s to %s, so callers cannot tell which is newer", old.Version, updated.Version)})
 	}
-	r.Needed = Needed(r.Changes)
+	r.Needed = MaxBump(r.Changes)
 	r.Enough = bumpBetween(old.Version, updated.Version) >= r.Needed
 	return r
 }

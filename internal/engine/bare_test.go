@@ -46,10 +46,10 @@ type bareIn struct {
 
 type bareOut struct {
 	Result []string `json:"result"`
-	notes  engine.Notes
+	notes  engine.Truncation
 }
 
-func (o bareOut) Notes() engine.Notes { return o.notes }
+func (o bareOut) Truncation() engine.Truncation { return o.notes }
 
 // numbers returns as many numbers as it may. It reports the total up to 500.
 func numbers(_ context.Context, in bareIn) (bareOut, error) {
@@ -58,7 +58,7 @@ func numbers(_ context.Context, in bareIn) (bareOut, error) {
 		out.Result = append(out.Result, fmt.Sprintf("%08d", i))
 	}
 	if in.Count > in.Most {
-		out.notes = engine.Notes{Truncated: true, Total: int64(in.Count)}
+		out.notes = engine.Truncation{Truncated: true, Total: int64(in.Count)}
 	}
 	if in.Count > 500 {
 		out.notes.Total = -1
@@ -77,22 +77,22 @@ func TestBareAnswer(t *testing.T) {
 	fit := (2<<10 - len(`{"result":[]}`) + len(",")) / len(`"00000000",`)
 	for _, tc := range []struct {
 		name, args string
-		want       engine.Notes
+		want       engine.Truncation
 	}{
-		{"nothing", `{"count":0}`, engine.Notes{}},
-		{"all", `{"count":3}`, engine.Notes{Shown: 3}},
-		{"all that fits", fmt.Sprintf(`{"count":%d}`, fit), engine.Notes{Shown: fit}},
-		{"over the budget", fmt.Sprintf(`{"count":%d}`, fit+1), engine.Notes{Truncated: true, Total: int64(fit) + 1, Shown: fit}},
-		{"over the handler's limit", `{"count":9,"most":4}`, engine.Notes{Truncated: true, Total: 9, Shown: 4}},
-		{"over both", `{"count":400,"most":300}`, engine.Notes{Truncated: true, Total: 400, Shown: fit}},
-		{"over both, by an unknown number", `{"count":501,"most":300}`, engine.Notes{Truncated: true, Total: -1, Shown: fit}},
+		{"nothing", `{"count":0}`, engine.Truncation{}},
+		{"all", `{"count":3}`, engine.Truncation{Shown: 3}},
+		{"all that fits", fmt.Sprintf(`{"count":%d}`, fit), engine.Truncation{Shown: fit}},
+		{"over the budget", fmt.Sprintf(`{"count":%d}`, fit+1), engine.Truncation{Truncated: true, Total: int64(fit) + 1, Shown: fit}},
+		{"over the handler's limit", `{"count":9,"most":4}`, engine.Truncation{Truncated: true, Total: 9, Shown: 4}},
+		{"over both", `{"count":400,"most":300}`, engine.Truncation{Truncated: true, Total: 400, Shown: fit}},
+		{"over both, by an unknown number", `{"count":501,"most":300}`, engine.Truncation{Truncated: true, Total: -1, Shown: fit}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			result, err := e.Call(t.Context(), engine.Call{Tool: "note", Principal: "ann", Args: mustParse(t, tc.args)})
 			if err != nil || result.Err != nil {
 				t.Fatalf("%s, %v", result.Body, err)
 			}
-			if diff := cmp.Diff(tc.want, result.Notes); diff != "" {
+			if diff := cmp.Diff(tc.want, result.Truncation); diff != "" {
 				t.Error(diff)
 			}
 			want := make([]string, tc.want.Shown)
@@ -123,7 +123,7 @@ func TestBareRepeat(t *testing.T) {
 	}
 	keys, calls := &idempotencytest.Memory{}, 0
 	o := quiet()
-	o.Once = func(context.Context) (idempotency.Store, error) { return keys, nil }
+	o.Idempotency = func(context.Context) (idempotency.Store, error) { return keys, nil }
 	writes := strings.Replace(without(bareYAML, "truncate"), "readOnly: true", "readOnly: false", 1)
 	e := serve(t, writes, false, engine.Handle(func(context.Context, bareIn) (out, error) {
 		calls++
@@ -174,8 +174,8 @@ type pagedNotes struct {
 	Next   string   `json:"next"`
 }
 
-func (p pagedNotes) Cut(int) any       { return p }
-func (pagedNotes) Notes() engine.Notes { return engine.Notes{} }
+func (p pagedNotes) Cut(int) any                 { return p }
+func (pagedNotes) Truncation() engine.Truncation { return engine.Truncation{} }
 
 // TestCallerOf checks that handlers, resource providers and prompts can get the caller, and other
 // code cannot.
@@ -196,10 +196,10 @@ func TestCallerOf(t *testing.T) {
 		see(ctx)
 		return nil, nil
 	}}
-	if err := r.build(t, false, []engine.Shelf{provider}, []engine.Prompt{prompt}); err != nil {
+	if err := r.build(t, false, []engine.ResourceProvider{provider}, []engine.Prompt{prompt}); err != nil {
 		t.Fatal(err)
 	}
-	who := engine.Visitor{Principal: want.Principal, Client: want.Client}
+	who := engine.Requester{Principal: want.Principal, Client: want.Client}
 	result, err := r.engine.Call(t.Context(), engine.Call{
 		Tool: "note", Args: mustParse(t, good), Principal: want.Principal,
 		Client: want.Client,

@@ -17,26 +17,26 @@ import (
 
 // Call is one call of a tool, as a front end passes it to the engine.
 type Call struct {
-	Tool       string
-	Args       jsontree.Value  // decoded once, by the front end; null means none
-	Principal  string          // who calls; "" is an anonymous caller
-	Grant      *identity.Grant // what they may do; nil allows everything
-	Face       string          // the front end that received the call
-	Client     string          // the client's own name
-	Connection string          // identifies the connection, if there is one
-	Peer       Peer            // the client while the call runs; nil if it is not reachable
-	Round      Round           // the state of a call that continues
-	Trace      string          // the W3C traceparent of the call, if the client sent one
+	Tool         string
+	Args         jsontree.Value  // decoded once, by the front end; null means none
+	Principal    string          // who calls; "" is an anonymous caller
+	Grant        *identity.Grant // what they may do; nil allows everything
+	Frontend     string          // the front end that received the call
+	Client       string          // the client's own name
+	Connection   string          // identifies the connection, if there is one
+	Peer         Peer            // the client while the call runs; nil if it is not reachable
+	Continuation Continuation    // the state of a call that continues
+	Trace        string          // the W3C traceparent of the call, if the client sent one
 	// Key is the idempotency key, which makes it safe to repeat the call: a repeat gets the answer
 	// of the first call that was carried out. "" means no key. Tools that only read ignore it. A
 	// call that continues may leave it out.
 	Key string
 }
 
-// Round is the state of a call that asks its client, from one attempt to the next. Whoever stores
+// Continuation is the state of a call that asks its client, from one attempt to the next. Whoever stores
 // it must protect it against forgery. Databases store it as JSON, so its tags must not change.
-type Round struct {
-	Number   int       `json:"round"`              // zero is the first attempt
+type Continuation struct {
+	Attempt  int       `json:"round"`              // zero is the first attempt
 	Approved bool      `json:"approved,omitempty"` // a person has approved exactly this call
 	Asked    time.Time `json:"ended,omitzero"`     // when the previous attempt ended
 	Key      string    `json:"key,omitempty"`      // of the call in its first attempt
@@ -51,22 +51,22 @@ type Result struct {
 	// Structured is compact JSON: the answer according to the output schema; nil if there is none.
 	Structured []byte
 	Content    []byte          // of a tool that answers with content: its blocks, as a JSON array
-	Notes      Notes           // of an answer that was truncated without a cursor
-	Remarks    jsontree.Value  // additional information about the answer: an object, or null
+	Truncation Truncation      // of an answer that was truncated without a cursor
+	Metadata   jsontree.Value  // additional information about the answer: an object, or null
 	Err        *contract.Error // nil on success
 	// Replayed means that the answer is that of an earlier call with the same key; nothing was done
 	// now.
 	Replayed bool
-	// Need is not nil if the call continues later, or as a task; then all other fields but Tool are
+	// Suspended is not nil if the call continues later, or as a task; then all other fields but Tool are
 	// empty.
-	Need *Need
+	Suspended *Suspension
 }
 
-// Need says what a suspended call waits for, and how it continues.
-type Need struct {
+// Suspension says what a suspended call waits for, and how it continues.
+type Suspension struct {
 	Questions []Question
 	Task      bool // it waits for nothing, but must continue as a task
-	Next      Round
+	Next      Continuation
 }
 
 // Call runs one call to its end. It returns an error only if the tool does not exist; every other
@@ -76,8 +76,8 @@ func (e *Engine) Call(ctx context.Context, call Call) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	w := &work{engine: e, tool: tool, call: call, started: e.Now(), next: call.Round}
-	w.next.Number++
+	w := &work{engine: e, tool: tool, call: call, started: e.Now(), next: call.Continuation}
+	w.next.Attempt++
 	ctx = e.Telemetry.Begin(ctx, call.Trace)
 	answer, err := w.run(ctx)
 	return w.conclude(ctx, answer, err), nil
@@ -90,11 +90,11 @@ type work struct {
 	call    Call
 	started time.Time
 	ran     bool // the handler was started: it may have had effects
-	next    Round
+	next    Continuation
 
-	request  string // the digest of the arguments of a keyed call
-	replayed bool   // the answer is that of an earlier call
-	notes    Notes  // about the answer
+	request  string     // the digest of the arguments of a keyed call
+	replayed bool       // the answer is that of an earlier call
+	notes    Truncation // about the answer
 	remarks  jsontree.Value
 }
 
@@ -170,13 +170,13 @@ func (w *work) access() error {
 			w.tool.Name).Because(&IncapableError{Tasks})
 	}
 	if w.tool.Access != contract.Public && w.call.Principal == "" {
-		return identity.Unnamed(w.call.Grant, w.tool.Name)
+		return identity.AnonymousError(w.call.Grant, w.tool.Name)
 	}
-	return w.tool.Reach(w.call.Grant)
+	return w.tool.CheckScope(w.call.Grant)
 }
 
 func (w *work) rate(ctx context.Context) error {
-	if w.tool.Rate.IsZero() || w.engine.Limiter == nil || w.call.Round.Number > 0 {
+	if w.tool.Rate.IsZero() || w.engine.Limiter == nil || w.call.Continuation.Attempt > 0 {
 		return nil // the first attempt counted for all
 	}
 	rate := ratelimit.Rate{Requests: w.tool.Rate.Requests, Per: w.tool.Rate.Per}
@@ -214,7 +214,7 @@ func (w *work) paths(args *jsontree.Value) (map[string]File, error) {
 		if !ok {
 			continue
 		}
-		file, err := w.engine.Judge(name.Text, policy)
+		file, err := w.engine.CheckPath(name.Text, policy)
 		if err != nil {
 			return nil, err
 		}
@@ -236,7 +236,7 @@ func (w *work) checkAudit() error {
 }
 
 func (w *work) caller() Caller {
-	return Caller{Principal: w.call.Principal, Face: w.call.Face, Client: w.call.Client, Connection: w.call.Connection}
+	return Caller{Principal: w.call.Principal, Frontend: w.call.Frontend, Client: w.call.Client, Connection: w.call.Connection}
 }
 
 // handle runs the handler under the contract's deadline, and only once for an idempotency key.
@@ -300,7 +300,7 @@ func (w *work) timeoutError(caller context.Context, cause error) error {
 }
 
 func (w *work) approval(ctx context.Context, args *jsontree.Value) error {
-	if !w.tool.Approval.Required || w.call.Round.Approved {
+	if !w.tool.Approval.Required || w.call.Continuation.Approved {
 		return nil
 	}
 	var ask approval.Asker
@@ -315,7 +315,7 @@ func (w *work) approval(ctx context.Context, args *jsontree.Value) error {
 		Arguments: args.Canonical(),
 		Window:    time.Duration(w.tool.Approval.Window),
 		Summary:   w.tool.Title,
-		Asked:     w.call.Round.Asked,
+		Asked:     w.call.Continuation.Asked,
 	}, ask)
 	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return w.timeoutError(ctx, err)
@@ -327,14 +327,14 @@ func (w *work) approval(ctx context.Context, args *jsontree.Value) error {
 // askPerson shows the person at the client exactly what the call would do. People take their time,
 // so later writes of the connection do not wait for them.
 func (w *work) askPerson(ctx context.Context, r approval.Request) (approval.Answer, error) {
-	Placed(ctx)
+	MarkOrdered(ctx)
 	ctx, cancel := context.WithDeadline(ctx, r.ExpiresAt)
 	defer cancel()
 	question, accepted := w.approvalQuestion(&r)
 	question.Guarded = true
 	answers, err := w.call.Peer.Ask(ctx, []Question{question})
 	if _, later := paused(err); later {
-		return approval.NotShown, fmt.Errorf("%w: %w", approval.ErrLater, err)
+		return approval.NotShown, fmt.Errorf("%w: %w", approval.ErrAnswerPending, err)
 	}
 	if err != nil {
 		return approval.NotShown, fmt.Errorf("ask the client: %w", err)

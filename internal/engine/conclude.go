@@ -21,9 +21,9 @@ func (w *work) conclude(ctx context.Context, answer jsontree.Value, err error) R
 	case waits:
 		w.ran = false // a suspended handler has changed nothing
 		w.next.Asked = w.engine.Now()
-		result.Need = &Need{Questions: questions, Task: len(questions) == 0, Next: w.next}
+		result.Suspended = &Suspension{Questions: questions, Task: len(questions) == 0, Next: w.next}
 	case err == nil:
-		result.Replayed, result.Notes, result.Remarks = w.replayed, w.notes, w.remarks
+		result.Replayed, result.Truncation, result.Metadata = w.replayed, w.notes, w.remarks
 		result.succeed(&answer)
 		w.recordActivity(answer)
 	default:
@@ -62,7 +62,7 @@ func (r *Result) fail(e *contract.Error) {
 
 func (r *Result) outcome() string {
 	switch {
-	case r.Need != nil:
+	case r.Suspended != nil:
 		return "asked"
 	case r.Replayed && r.Err == nil:
 		return "replayed"
@@ -79,7 +79,7 @@ func (w *work) record(result *Result, took time.Duration) *audit.Record {
 	return &audit.Record{
 		Time:      w.started,
 		Principal: w.call.Principal,
-		Face:      w.call.Face,
+		Frontend:  w.call.Frontend,
 		Client:    w.call.Client,
 		Tool:      w.tool.ID,
 		Version:   w.tool.Version.String(),
@@ -115,9 +115,9 @@ func (e *Engine) report(ctx context.Context, r *audit.Record, info telemetry.Cal
 	e.Observer.Observe(r.Tool, r.Outcome, r.Duration)
 	if e.Telemetry != nil {
 		call := info
-		call.Outcome, call.Version, call.Caller, call.Face, call.Client = r.Outcome, r.Version, r.Principal, r.Face, r.Client
+		call.Outcome, call.Version, call.Caller, call.Frontend, call.Client = r.Outcome, r.Version, r.Principal, r.Frontend, r.Client
 		call.Started, call.Took, call.Bytes = r.Time, r.Duration, r.Bytes
-		e.Telemetry.Called(ctx, &call)
+		e.Telemetry.End(ctx, &call)
 	}
 	level := slog.LevelInfo
 	switch {
@@ -150,24 +150,24 @@ type Paged interface {
 	Cut(n int) any
 }
 
-// Noted is an Out that reports whether its list is incomplete. It is for answers that are truncated
+// TruncationReporter is an Out that reports whether its list is incomplete. It is for answers that are truncated
 // without a cursor.
-type Noted interface {
-	Notes() Notes
+type TruncationReporter interface {
+	Truncation() Truncation
 }
 
-// Notes tell the caller about an answer that was truncated without a cursor.
-type Notes struct {
+// Truncation tell the caller about an answer that was truncated without a cursor.
+type Truncation struct {
 	Truncated bool // the list is incomplete
 	// Total is how many elements there are; -1 if unknown. Not set if the answer is complete.
 	Total int64
 	Shown int // how many elements the answer has; set by the engine
 }
 
-// Remarker is an Out with additional information about the answer: how it was found, how fresh it
+// MetadataReporter is an Out with additional information about the answer: how it was found, how fresh it
 // is. Remarks returns an object, or null if there is none. It is not part of the contract.
-type Remarker interface {
-	Remarks() jsontree.Value
+type MetadataReporter interface {
+	Metadata() jsontree.Value
 }
 
 // conformed converts the result of a handler to the answer that the contract promises: its fields,
@@ -177,8 +177,8 @@ func (w *work) conformed(out any) (jsontree.Value, error) {
 	if err != nil {
 		return answer, err
 	}
-	if remarker, ok := out.(Remarker); ok {
-		w.remarks = remarker.Remarks()
+	if remarker, ok := out.(MetadataReporter); ok {
+		w.remarks = remarker.Metadata()
 	}
 	keep, fits := w.tool.Fit(&answer)
 	switch {
@@ -195,13 +195,13 @@ func (w *work) conformed(out any) (jsontree.Value, error) {
 // note truncates an answer without a cursor if it is too large, and sets the notes about the
 // missing elements.
 func (w *work) note(out any, answer *jsontree.Value, keep int, fits bool) {
-	if noted, ok := out.(Noted); ok {
-		w.notes = noted.Notes()
+	if noted, ok := out.(TruncationReporter); ok {
+		w.notes = noted.Truncation()
 	}
 	if !fits {
 		total := w.tool.Cut(answer, keep)
 		if !w.notes.Truncated {
-			w.notes = Notes{Truncated: true, Total: int64(total)}
+			w.notes = Truncation{Truncated: true, Total: int64(total)}
 		}
 	}
 	w.notes.Shown = keep
@@ -213,16 +213,16 @@ func (w *work) encoded(out any) (jsontree.Value, error) {
 	return w.tool.Wrap(answer), err
 }
 
-// Witness records what callers did. It must not block, and must copy what it keeps.
-type Witness interface {
-	// Saw is called for every call that succeeded.
-	Saw(s Seen)
-	// Left is called when a connection has ended.
-	Left(connection string)
+// ActivityRecorder records what callers did. It must not block, and must copy what it keeps.
+type ActivityRecorder interface {
+	// Record is called for every call that succeeded.
+	Record(s Activity)
+	// ConnectionClosed is called when a connection has ended.
+	ConnectionClosed(connection string)
 }
 
-// Seen describes a call that succeeded.
-type Seen struct {
+// Activity describes a call that succeeded.
+type Activity struct {
 	Caller Caller
 	Tool   string // set/name
 	Args   jsontree.Value
@@ -232,15 +232,15 @@ type Seen struct {
 
 // recordActivity passes the call to the recorder. A replayed call did nothing.
 func (w *work) recordActivity(answer jsontree.Value) {
-	if w.engine.Witness == nil || w.replayed {
+	if w.engine.Activity == nil || w.replayed {
 		return
 	}
-	w.engine.Witness.Saw(Seen{Caller: w.caller(), Tool: w.tool.ID, Args: w.call.Args, Answer: answer, At: w.started})
+	w.engine.Activity.Record(Activity{Caller: w.caller(), Tool: w.tool.ID, Args: w.call.Args, Answer: answer, At: w.started})
 }
 
-// Left tells the activity recorder that a connection has ended. Front ends call it.
-func (e *Engine) Left(connection string) {
-	if e.Witness != nil && connection != "" {
-		e.Witness.Left(connection)
+// ConnectionClosed tells the activity recorder that a connection has ended. Front ends call it.
+func (e *Engine) ConnectionClosed(connection string) {
+	if e.Activity != nil && connection != "" {
+		e.Activity.ConnectionClosed(connection)
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// NoResource returns the error for a URI without a resource. Only the log gets cause, which may be
+// ResourceNotFound returns the error for a URI without a resource. Only the log gets cause, which may be
 // nil.
-func NoResource(uri string, cause error) error {
+func ResourceNotFound(uri string, cause error) error {
 	return contract.Errorf(contract.NotFound, "There is no resource %s", uri).With("uri", uri).Because(cause)
 }
 

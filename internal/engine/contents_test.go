@@ -24,7 +24,7 @@ func TestContentsOf(t *testing.T) {
 
 func TestNoResource(t *testing.T) {
 	cause := errors.New("it is gone")
-	err := engine.NoResource("a://b", cause)
+	err := engine.ResourceNotFound("a://b", cause)
 	info := contract.AsError(err)
 	if info.Kind != contract.NotFound || info.Message != "There is no resource a://b" || info.Details["uri"] != "a://b" ||
 		!errors.Is(err, cause) {

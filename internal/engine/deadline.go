@@ -33,7 +33,7 @@ func (e *Engine) withDeadline(ctx context.Context, timeout time.Duration, caller
 // Caller identifies who calls a tool, reads a resource or starts a prompt.
 type Caller struct {
 	Principal  string // who it is; "" is an anonymous caller
-	Face       string // the front end that received the call
+	Frontend   string // the front end that received the call
 	Client     string // the client's own name
 	Connection string // identifies the connection; "" if there is none that lasts
 }

@@ -50,29 +50,29 @@ type File interface {
 	ReadAll() ([]byte, FileInfo, error)
 }
 
-// Options configure an Engine. Limiter, Witness, ApprovalPage, Telemetry, Once, Log, ReadOnly and
+// Options configure an Engine. Limiter, Activity, ApprovalPage, Telemetry, Idempotency, Log, ReadOnly and
 // DeadlineFactor are optional.
 type Options struct {
 	Limiter   Limiter // nil: no rate limits
 	Approvals Approver
 	Audit     Auditor
 	Observer  Observer
-	Witness   Witness // records what callers did; nil: nothing is recorded
+	Activity  ActivityRecorder // records what callers did; nil: nothing is recorded
 	// ApprovalPage returns the URL of the page where people decide about a request. Nil, or an
 	// empty URL, means that there is no such page.
 	ApprovalPage func(id string) string
 	// Telemetry receives every call; nil disables it.
 	Telemetry *telemetry.Telemetry
-	// Once returns the store of the answers of keyed calls. The engine calls it for every such
-	// call, so that no store is opened before the first one. If Once is nil, calls with a key are
+	// Idempotency returns the store of the answers of keyed calls. The engine calls it for every such
+	// call, so that no store is opened before the first one. If Idempotency is nil, calls with a key are
 	// rejected.
-	Once func(ctx context.Context) (idempotency.Store, error)
-	// Judge resolves a path argument beneath the workspace root and applies the policy to it. It
+	Idempotency func(ctx context.Context) (idempotency.Store, error)
+	// CheckPath resolves a path argument beneath the workspace root and applies the policy to it. It
 	// denies a path before it reveals whether anything exists there.
-	Judge    func(name string, policy *contract.PathPolicy) (File, error)
-	Now      func() time.Time
-	Log      *slog.Logger
-	ReadOnly bool // reject every tool that writes
+	CheckPath func(name string, policy *contract.PathPolicy) (File, error)
+	Now       func() time.Time
+	Log       *slog.Logger
+	ReadOnly  bool // reject every tool that writes
 	// DeadlineFactor multiplies the deadline of every contract; 0 and 1 leave it unchanged. It is
 	// for tests, which may run on a machine that is too busy to meet deadlines.
 	DeadlineFactor int
@@ -96,7 +96,7 @@ type Engine struct {
 type Tool struct {
 	*contract.Contract
 	ID string // set/name
-	// The effects of the handler are in the database of the idempotency keys; see Toolset.Inside.
+	// The effects of the handler are in the database of the idempotency keys; see Toolset.Transactional.
 	transactional bool
 
 	handler *binding

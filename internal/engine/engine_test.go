@@ -156,7 +156,7 @@ func newRig(t *testing.T, change func(*engine.Options)) *rig {
 	r := &rig{}
 	set := loadSet(t, toolYAML)
 	o := engine.Options{
-		Limiter: ratelimit.NewMemory(), Approvals: r, Audit: r, Observer: r, Judge: r.judge, Now: time.Now,
+		Limiter: ratelimit.NewMemory(), Approvals: r, Audit: r, Observer: r, CheckPath: r.judge, Now: time.Now,
 		Log: slog.New(slog.NewTextHandler(&r.logged, nil)),
 	}
 	if change != nil {
@@ -177,7 +177,7 @@ func (r *rig) callAs(t *testing.T, ctx context.Context, principal, args string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := r.engine.Call(ctx, engine.Call{Tool: "note", Args: tree, Principal: principal, Face: "test"})
+	result, err := r.engine.Call(ctx, engine.Call{Tool: "note", Args: tree, Principal: principal, Frontend: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

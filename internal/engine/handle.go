@@ -68,15 +68,15 @@ type Content struct {
 // of the same tools: a handler accepts and returns the union of their fields, and each contract
 // sends only its own.
 type Toolset struct {
-	Sets     []string
-	Handlers map[string]Handler
-	Shelves  []Shelf  // the resources that callers can read while one of the sets is served
-	Prompts  []Prompt // the prompts that callers can start
-	// Inside says that all effects of the handlers are in the database that also stores idempotency
+	Sets      []string
+	Handlers  map[string]Handler
+	Resources []ResourceProvider // the resources that callers can read while one of the sets is served
+	Prompts   []Prompt           // the prompts that callers can start
+	// Transactional says that all effects of the handlers are in the database that also stores idempotency
 	// keys. A call with a key then runs in one transaction with the record of its answer. So the
 	// store may run the handler again from the start, and the handler cannot ask its client,
 	// because all other writes would have to wait meanwhile.
-	Inside bool
+	Transactional bool
 }
 
 // Handlers holds all toolsets, and every contract there is, served or not, so that New finds fields
@@ -98,7 +98,7 @@ func (h Handlers) tool(c *contract.Contract) (*Tool, error) {
 			return nil, fmt.Errorf("%s/%s: the contract has no handler; add a line to the toolset's table", c.Set, c.Name)
 		}
 		bound, err := newBinding(c, handler, editions)
-		return &Tool{Contract: c, ID: c.Set + "/" + c.Name, transactional: toolset.Inside, handler: bound}, err
+		return &Tool{Contract: c, ID: c.Set + "/" + c.Name, transactional: toolset.Transactional, handler: bound}, err
 	}
 	return nil, fmt.Errorf("%s/%s: no toolset serves the set %s", c.Set, c.Name, c.Set)
 }
@@ -178,7 +178,7 @@ var (
 	contentType     = reflect.TypeFor[Content]()
 	treeType        = reflect.TypeFor[jsontree.Value]()
 	pagedType       = reflect.TypeFor[Paged]()
-	notedType       = reflect.TypeFor[Noted]()
+	notedType       = reflect.TypeFor[TruncationReporter]()
 	unmarshalerType = reflect.TypeFor[json.Unmarshaler]()
 )
 

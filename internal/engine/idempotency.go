@@ -26,7 +26,7 @@ func (w *work) bindKey() error {
 	if err := idempotency.CheckKey(key); err != nil {
 		return err
 	}
-	if w.call.Round.Number > 0 && key != w.call.Round.Key {
+	if w.call.Continuation.Attempt > 0 && key != w.call.Continuation.Key {
 		return contract.Errorf(contract.Invalid, "The idempotency key is not the one that the call began with; send that, or none")
 	}
 	w.next.Key = key
@@ -39,7 +39,7 @@ func (w *work) replay(ctx context.Context, args *jsontree.Value) (answer jsontre
 	if !w.keyed() {
 		return answer, nil
 	}
-	if w.engine.Once == nil {
+	if w.engine.Idempotency == nil {
 		return answer, contract.Errorf(contract.Invalid, "This server does not store idempotency keys; call %s without one", w.tool.Name)
 	}
 	w.request = w.digest(args)
@@ -56,7 +56,7 @@ func (w *work) replay(ctx context.Context, args *jsontree.Value) (answer jsontre
 }
 
 func (w *work) find(ctx context.Context) (kept []byte, found bool, err error) {
-	store, err := w.engine.Once(ctx)
+	store, err := w.engine.Idempotency(ctx)
 	if err != nil {
 		return nil, false, err
 	}
@@ -87,7 +87,7 @@ func (w *work) useStored(kept []byte) (jsontree.Value, error) {
 // runOnce runs the handler of a keyed call. It stores an answer as the caller gets it, and does not
 // store failures.
 func (w *work) runOnce(ctx context.Context, invoke invocation) (answer jsontree.Value, err error) {
-	store, err := w.engine.Once(ctx)
+	store, err := w.engine.Idempotency(ctx)
 	if err != nil {
 		return answer, w.keyError(ctx, err)
 	}
@@ -150,7 +150,7 @@ func (w *work) keyError(ctx context.Context, err error) error {
 		return contract.Errorf(kind, format, args...).Because(err)
 	}
 	switch {
-	case errors.Is(err, idempotency.ErrOther):
+	case errors.Is(err, idempotency.ErrKeyReused):
 		return refuse(contract.Conflict, "Idempotency key %s was used for another call; use a new key", w.next.Key)
 	case errors.Is(err, idempotency.ErrBusy):
 		return refuse(contract.Unavailable, "The call with idempotency key %s is still running; repeat it in a moment", w.next.Key)

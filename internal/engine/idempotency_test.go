@@ -27,7 +27,7 @@ import (
 func serve(t *testing.T, tool string, transactional bool, handler engine.Handler, o engine.Options) *engine.Engine {
 	t.Helper()
 	set := loadSet(t, tool)
-	table := engine.Toolset{Sets: []string{"demo"}, Inside: transactional, Handlers: map[string]engine.Handler{"note": handler}}
+	table := engine.Toolset{Sets: []string{"demo"}, Transactional: transactional, Handlers: map[string]engine.Handler{"note": handler}}
 	return enginetest.Serve(t, []*contract.Set{set}, engine.Handlers{Catalog: []*contract.Set{set}, Toolsets: []engine.Toolset{table}}, o)
 }
 
@@ -46,15 +46,15 @@ func keyedRig(t *testing.T, store idempotency.Store, transactional bool) *rig {
 	t.Helper()
 	r := &rig{}
 	r.engine = serve(t, without(toolYAML, "rate"), transactional, engine.Handle(r.note), engine.Options{
-		Approvals: r, Audit: r, Observer: r, Judge: r.judge, Now: time.Now,
-		Once: func(context.Context) (idempotency.Store, error) { return store, nil },
+		Approvals: r, Audit: r, Observer: r, CheckPath: r.judge, Now: time.Now,
+		Idempotency: func(context.Context) (idempotency.Store, error) { return store, nil },
 	})
 	return r
 }
 
 func (r *rig) keyed(t *testing.T, key, args string, change ...func(*engine.Call)) engine.Result {
 	t.Helper()
-	call := engine.Call{Tool: "note", Args: mustParse(t, args), Principal: "ann", Face: "test", Key: key}
+	call := engine.Call{Tool: "note", Args: mustParse(t, args), Principal: "ann", Frontend: "test", Key: key}
 	for _, f := range change {
 		f(&call)
 	}
@@ -175,7 +175,7 @@ func TestFailureIsNotKept(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			insideAndOutside(t, func(t *testing.T, r *rig, _ bool) {
 				r.handler = func(ctx context.Context, _ noteIn) (noteOut, error) { return noteOut{}, fail(ctx) }
-				if got := r.keyed(t, "k", good); got.Err == nil && got.Need == nil {
+				if got := r.keyed(t, "k", good); got.Err == nil && got.Suspended == nil {
 					t.Fatalf("first: %s", got.Body)
 				}
 				r.handler = nil
@@ -254,16 +254,16 @@ func TestKeyOfContinuedCall(t *testing.T) {
 	insideAndOutside(t, func(t *testing.T, r *rig, _ bool) {
 		r.handler = func(context.Context, noteIn) (noteOut, error) { return noteOut{}, &engine.SuspendedError{} }
 		first := r.keyed(t, "k", good)
-		if first.Need == nil || first.Need.Next.Key != "k" {
+		if first.Suspended == nil || first.Suspended.Next.Key != "k" {
 			t.Fatalf("first: %+v", first)
 		}
 		r.handler = nil
-		resume := func(c *engine.Call) { c.Round = first.Need.Next }
+		resume := func(c *engine.Call) { c.Continuation = first.Suspended.Next }
 		if got := r.keyed(t, "other", good, resume); got.Err == nil || got.Err.Kind != contract.Invalid ||
 			!strings.Contains(got.Err.Message, "began with") {
 			t.Errorf("another key: %s", got.Body)
 		}
-		if got := r.keyed(t, "k", good, func(c *engine.Call) { c.Round = engine.Round{Number: 1} }); got.Err == nil ||
+		if got := r.keyed(t, "k", good, func(c *engine.Call) { c.Continuation = engine.Continuation{Attempt: 1} }); got.Err == nil ||
 			got.Err.Kind != contract.Invalid {
 			t.Errorf("a key that the first attempt did not have: %s", got.Body)
 		}
@@ -281,7 +281,7 @@ func TestReadsIgnoreKeys(t *testing.T) {
 	r := &rig{}
 	checkRead := strings.Replace(toolYAML, "readOnly: false", "readOnly: true", 1)
 	r.engine = serve(t, checkRead, true, engine.Handle(r.note),
-		engine.Options{Approvals: r, Audit: r, Observer: r, Judge: r.judge, Now: time.Now})
+		engine.Options{Approvals: r, Audit: r, Observer: r, CheckPath: r.judge, Now: time.Now})
 	for range 2 {
 		if got := r.keyed(t, "k", good); got.Err != nil || got.Replayed {
 			t.Errorf("result %s, replayed %v", got.Body, got.Replayed)
@@ -339,7 +339,7 @@ func TestKeyStoreFails(t *testing.T) {
 		{name: "cannot claim", before: down, kind: contract.Unavailable, want: "so note was not run; try again"},
 		{name: "others were faster", before: idempotency.ErrBusy, transactional: true, kind: contract.Unavailable, want: "still running"},
 		{
-			name: "another call was faster", after: idempotency.ErrOther, transactional: true, kind: contract.Conflict,
+			name: "another call was faster", after: idempotency.ErrKeyReused, transactional: true, kind: contract.Conflict,
 			want: "was used for another call",
 		},
 		{
@@ -420,7 +420,7 @@ func TestConcurrentCallsWithOneKey(t *testing.T) {
 			return noteOut{Said: fmt.Sprint(ran.Add(1))}, nil
 		})
 		e := serve(t, without(toolYAML, "rate", "approval", "paths"), transactional, handler,
-			engine.Options{Audit: discard{}, Observer: discard{}, Now: time.Now, Once: r.engine.Once})
+			engine.Options{Audit: discard{}, Observer: discard{}, Now: time.Now, Idempotency: r.engine.Idempotency})
 		args := mustParse(t, good)
 		var all sync.WaitGroup
 		for range 16 {

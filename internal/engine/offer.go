@@ -27,13 +27,13 @@ type Template struct {
 	sets []string // of the toolset that offers it; empty if everybody may read it
 }
 
-// Reach returns a contract.Denied error that wraps a *identity.ScopeError, unless the grant allows
+// CheckScope returns a contract.Denied error that wraps a *identity.ScopeError, unless the grant allows
 // reading one of the sets that offer the template.
-func (t *Template) Reach(g *identity.Grant) error { return checkRead(g, t.sets, t.Name) }
+func (t *Template) CheckScope(g *identity.Grant) error { return checkRead(g, t.sets, t.Name) }
 
-// Reach returns a contract.Denied error that wraps a *identity.ScopeError, unless the grant allows
+// CheckScope returns a contract.Denied error that wraps a *identity.ScopeError, unless the grant allows
 // reading one of the sets that offer the prompt.
-func (p *Prompt) Reach(g *identity.Grant) error { return checkRead(g, p.sets, p.Name) }
+func (p *Prompt) CheckScope(g *identity.Grant) error { return checkRead(g, p.sets, p.Name) }
 
 // checkRead returns nil if a grant allows reading one of the sets, or if there are no sets.
 func checkRead(g *identity.Grant, sets []string, what string) error {
@@ -52,9 +52,9 @@ type Contents struct {
 	Blob            []byte
 }
 
-// Shelf provides the resources of a toolset. Lists keep a fixed order, and do not depend on the
+// ResourceProvider provides the resources of a toolset. Lists keep a fixed order, and do not depend on the
 // caller or on earlier calls.
-type Shelf interface {
+type ResourceProvider interface {
 	Templates() []Template
 	// List returns the resources that exist now.
 	List(ctx context.Context) ([]Resource, error)
@@ -69,9 +69,9 @@ type Shelf interface {
 	Complete(ctx context.Context, template, variable, prefix string) ([]string, error)
 }
 
-// OwnedShelf is a Shelf whose URIs name users. Each user may read only their own resources.
-type OwnedShelf interface {
-	Shelf
+// OwnedResourceProvider is a ResourceProvider whose URIs name users. Each user may read only their own resources.
+type OwnedResourceProvider interface {
+	ResourceProvider
 	// Owner returns the user that a URI belongs to; false if it names none.
 	Owner(uri string) (user string, ok bool)
 }
@@ -183,9 +183,9 @@ func (s contractResources) at(uri string) *Tool {
 	return s.engine.visible(name)
 }
 
-// Reach returns a contract.Denied error that wraps a *identity.ScopeError, unless the grant has the
+// CheckScope returns a contract.Denied error that wraps a *identity.ScopeError, unless the grant has the
 // scope that the tool requires.
-func (t *Tool) Reach(g *identity.Grant) error {
+func (t *Tool) CheckScope(g *identity.Grant) error {
 	if t.Access == contract.Public {
 		return nil
 	}

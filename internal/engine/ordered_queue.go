@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// Lane keeps the writes of one connection in the order in which they arrived, although calls run
+// OrderedQueue keeps the writes of one connection in the order in which they arrived, although calls run
 // concurrently: a log must read in the order in which the client wrote it. A call enters the queue
 // when it is read, and releases its ticket as soon as its write has a fixed position.
-type Lane struct {
+type OrderedQueue struct {
 	mu       sync.Mutex
 	first    uint64 // the earliest ticket that is not released
 	next     uint64
@@ -17,7 +17,7 @@ type Lane struct {
 }
 
 type ticket struct {
-	queue  *Lane
+	queue  *OrderedQueue
 	number uint64
 }
 
@@ -25,7 +25,7 @@ type ticketKey struct{}
 
 // Enter adds the next ticket of the queue to ctx. The caller must call leave when the call has
 // ended, whatever its outcome.
-func (l *Lane) Enter(ctx context.Context) (_ context.Context, leave func()) {
+func (l *OrderedQueue) Enter(ctx context.Context) (_ context.Context, leave func()) {
 	l.mu.Lock()
 	t := ticket{l, l.next}
 	l.next++
@@ -85,9 +85,9 @@ func awaitEarlierWrites(ctx context.Context) {
 	}
 }
 
-// Placed tells the queue that the write of this call has its position in the order of its store.
+// MarkOrdered tells the queue that the write of this call has its position in the order of its store.
 // The next write of the connection may then start while this one is still being written to disk.
-func Placed(ctx context.Context) {
+func MarkOrdered(ctx context.Context) {
 	if t, ok := ctx.Value(ticketKey{}).(ticket); ok {
 		t.release()
 	}

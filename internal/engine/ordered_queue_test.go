@@ -14,7 +14,7 @@ import (
 // others run in the order in which they entered.
 func TestOrderedQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var queue Lane
+		var queue OrderedQueue
 		var mu sync.Mutex
 		var order []int
 		var calls sync.WaitGroup
@@ -30,7 +30,7 @@ func TestOrderedQueue(t *testing.T) {
 				mu.Lock()
 				order = append(order, i)
 				mu.Unlock()
-				Placed(ctx)
+				MarkOrdered(ctx)
 				time.Sleep(time.Millisecond) // being written to disk
 			})
 		}
@@ -45,7 +45,7 @@ func TestOrderedQueue(t *testing.T) {
 }
 
 func TestOrderedQueueCancelled(t *testing.T) {
-	var queue Lane
+	var queue OrderedQueue
 	_, leave := queue.Enter(context.Background())
 	ctx, cancel := context.WithCancel(context.Background())
 	second, leaveSecond := queue.Enter(ctx)
@@ -61,10 +61,10 @@ func TestOrderedQueueCancelled(t *testing.T) {
 // TestOrderedQueueReleased checks that a call that released its ticket to ask a person goes on
 // while an earlier call still waits for its person.
 func TestOrderedQueueReleased(t *testing.T) {
-	var queue Lane
+	var queue OrderedQueue
 	_, leaveFirst := queue.Enter(t.Context())
 	second, leaveSecond := queue.Enter(t.Context())
-	Placed(second)
+	MarkOrdered(second)
 	awaitEarlierWrites(second) // must not wait for the first
 	leaveSecond()
 	leaveFirst()

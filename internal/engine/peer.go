@@ -162,8 +162,8 @@ func Progress(ctx context.Context, done, total float64, message string) {
 	peerOf(ctx).Progress(done, total, message)
 }
 
-// Tell sends a log message to the client of a handler's call.
-func Tell(ctx context.Context, level Level, logger string, data jsontree.Value) {
+// LogMessage sends a log message to the client of a handler's call.
+func LogMessage(ctx context.Context, level Level, logger string, data jsontree.Value) {
 	peerOf(ctx).Log(level, logger, data)
 }
 
@@ -194,9 +194,9 @@ type ProtocolError struct {
 
 func (f *ProtocolError) Error() string { return f.Message }
 
-// Rounds is the Peer of a client that answers between the attempts of a call, not while it runs.
+// DeferredPeer is the Peer of a client that answers between the attempts of a call, not while it runs.
 // Ask returns the answers that exist already, and suspends the call for all others.
-type Rounds struct {
+type DeferredPeer struct {
 	Live    Peer                      // receives progress and logs; may be nil
 	Answers map[string]jsontree.Value // of all earlier attempts, by key
 	// Asked reports whether an earlier attempt certainly asked the question; nil if there was none.
@@ -206,17 +206,17 @@ type Rounds struct {
 }
 
 // Progress passes the progress to Live.
-func (r *Rounds) Progress(done, total float64, message string) {
+func (r *DeferredPeer) Progress(done, total float64, message string) {
 	reachable(r.Live).Progress(done, total, message)
 }
 
 // Log passes the message to Live.
-func (r *Rounds) Log(level Level, logger string, data jsontree.Value) {
+func (r *DeferredPeer) Log(level Level, logger string, data jsontree.Value) {
 	reachable(r.Live).Log(level, logger, data)
 }
 
 // Ask returns the answers if all exist, and suspends the call for the missing ones otherwise.
-func (r *Rounds) Ask(_ context.Context, questions []Question) (map[string]jsontree.Value, error) {
+func (r *DeferredPeer) Ask(_ context.Context, questions []Question) (map[string]jsontree.Value, error) {
 	given := make(map[string]jsontree.Value, len(questions))
 	var open []Question
 	for _, q := range questions {
@@ -236,7 +236,7 @@ func (r *Rounds) Ask(_ context.Context, questions []Question) (map[string]jsontr
 }
 
 // Can reports whether the client declared a capability.
-func (r *Rounds) Can(c Capability) bool {
+func (r *DeferredPeer) Can(c Capability) bool {
 	if r.Client == nil {
 		return r.Live.Can(c)
 	}
@@ -244,7 +244,7 @@ func (r *Rounds) Can(c Capability) bool {
 }
 
 // Background suspends the call if it can continue as a task.
-func (r *Rounds) Background() error {
+func (r *DeferredPeer) Background() error {
 	if r.Detach {
 		return &DetachedError{}
 	}
@@ -252,4 +252,4 @@ func (r *Rounds) Background() error {
 }
 
 // Release calls Release of Live.
-func (r *Rounds) Release() { reachable(r.Live).Release() }
+func (r *DeferredPeer) Release() { reachable(r.Live).Release() }

@@ -152,7 +152,7 @@ func TestResourcesRespectGrants(t *testing.T) {
 	provider := &userPages{}
 	provider.put(map[string]string{"fake://ada": "hers", "fake://bob": "his"})
 	r := &rig{}
-	if err := r.build(t, false, []engine.Shelf{provider}, []engine.Prompt{{Name: "greet", Render: saying("hello")}}); err != nil {
+	if err := r.build(t, false, []engine.ResourceProvider{provider}, []engine.Prompt{{Name: "greet", Render: saying("hello")}}); err != nil {
 		t.Fatal(err)
 	}
 	readGrant, other := grantOf(t, "demo:read"), grantOf(t, "other:read")
@@ -173,13 +173,13 @@ func TestResourcesRespectGrants(t *testing.T) {
 		other, "fake://ada",
 		true,
 	}, {other, "remit://contracts/note", false}} {
-		_, err := r.engine.Read(t.Context(), engine.Visitor{Principal: "agent:x", Grant: tc.grant}, tc.uri)
-		if (kindOf(err) == contract.Denied) != tc.denied || (r.engine.MayRead(tc.grant, tc.uri) != nil) != tc.denied {
+		_, err := r.engine.Read(t.Context(), engine.Requester{Principal: "agent:x", Grant: tc.grant}, tc.uri)
+		if (kindOf(err) == contract.Denied) != tc.denied || (r.engine.CheckRead(tc.grant, tc.uri) != nil) != tc.denied {
 			t.Errorf("%s with %v: %v", tc.uri, tc.grant, err)
 		}
 	}
 	for grant, denied := range map[*identity.Grant]bool{nil: false, readGrant: false, other: true} {
-		_, _, err := r.engine.StartPrompt(t.Context(), engine.Visitor{Principal: "agent:x", Grant: grant}, "greet", nil)
+		_, _, err := r.engine.StartPrompt(t.Context(), engine.Requester{Principal: "agent:x", Grant: grant}, "greet", nil)
 		if (kindOf(err) == contract.Denied) != denied {
 			t.Errorf("the prompt with %v: %v", grant, err)
 		}

@@ -12,19 +12,19 @@ import (
 	"remit/internal/engine/telemetry"
 )
 
-// Visitor identifies the client that reads a resource or starts a prompt.
-type Visitor struct {
+// Requester identifies the client that reads a resource or starts a prompt.
+type Requester struct {
 	Principal  string          // who it is; "" is an anonymous caller
 	Grant      *identity.Grant // what they may do; nil allows everything
-	Face       string          // the front end that received the request
+	Frontend   string          // the front end that received the request
 	Client     string          // the client's own name
 	Connection string          // identifies the connection, if there is one
 	Peer       Peer            // the client while it waits; nil if it is not reachable
 	Trace      string          // the W3C traceparent of the request, if the client sent one
 }
 
-func (r *Visitor) caller() Caller {
-	return Caller{Principal: r.Principal, Face: r.Face, Client: r.Client, Connection: r.Connection}
+func (r *Requester) caller() Caller {
+	return Caller{Principal: r.Principal, Frontend: r.Frontend, Client: r.Client, Connection: r.Connection}
 }
 
 // requestTimeout is how long reading a resource or rendering a prompt may take.
@@ -34,7 +34,7 @@ const requestTimeout = 30 * time.Second
 // so its audit record need not be durable.
 type request struct {
 	engine     *Engine
-	who        Visitor
+	who        Requester
 	method     string
 	key, value string // what is requested
 	started    time.Time
@@ -51,7 +51,7 @@ func (r *request) run(ctx context.Context, do func(context.Context) (size int, e
 func (r *request) attempt(ctx context.Context, do func(context.Context) (int, error)) (size int, err error) {
 	defer r.engine.recoverPanic(r.method, &err)
 	if r.who.Principal == "" {
-		return 0, identity.Unnamed(r.who.Grant, r.method)
+		return 0, identity.AnonymousError(r.who.Grant, r.method)
 	}
 	limited := r.engine.withDeadline(ctx, requestTimeout, r.who.caller(), r.who.Grant, r.who.Peer)
 	defer limited.cancel()
@@ -81,7 +81,7 @@ func (r *request) conclude(ctx context.Context, size int, err error) error {
 	record := &audit.Record{
 		Time:      r.started,
 		Principal: r.who.Principal,
-		Face:      r.who.Face,
+		Frontend:  r.who.Frontend,
 		Client:    r.who.Client,
 		Tool:      r.method,
 		Arguments: jsontree.Obj(jsontree.M(r.key, name)),

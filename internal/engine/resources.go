@@ -24,7 +24,7 @@ type resourceSet struct {
 // scopedProvider is a resource provider with the sets of the toolset that offers it; without sets
 // everybody may read it.
 type scopedProvider struct {
-	Shelf
+	ResourceProvider
 	sets []string
 }
 
@@ -36,7 +36,7 @@ func (e *Engine) addResources(sets []*contract.Set, toolsets []Toolset) error {
 		if len(served) == 0 {
 			continue
 		}
-		for _, provider := range toolset.Shelves {
+		for _, provider := range toolset.Resources {
 			if err := e.addProvider(provider, served); err != nil {
 				return err
 			}
@@ -66,7 +66,7 @@ func (t *Toolset) served(sets []*contract.Set) []string {
 	return names
 }
 
-func (l *resourceSet) addProvider(provider Shelf, sets []string) error {
+func (l *resourceSet) addProvider(provider ResourceProvider, sets []string) error {
 	for _, template := range provider.Templates() {
 		template.sets = sets
 		if slices.ContainsFunc(l.templates, func(other Template) bool { return other.URI == template.URI }) {
@@ -120,7 +120,7 @@ func (e *Engine) Templates() []Template { return slices.Clone(e.templates) }
 func (e *Engine) Prompts() []Prompt { return slices.Clone(e.prompts) }
 
 // Read returns the content of a resource, from the first provider that has it.
-func (e *Engine) Read(ctx context.Context, who Visitor, uri string) ([]Contents, error) {
+func (e *Engine) Read(ctx context.Context, who Requester, uri string) ([]Contents, error) {
 	var found []Contents
 	r := &request{engine: e, who: who, method: "resources/read", key: "uri", value: uri}
 	err := r.run(ctx, func(ctx context.Context) (size int, err error) {
@@ -167,9 +167,9 @@ func (e *Engine) find(ctx context.Context, g *identity.Grant, uri string) ([]Con
 	return nil, contract.Errorf(contract.NotFound, "There is no resource %s", uri).With("uri", uri)
 }
 
-// MayRead returns a contract.Denied error if the grant does not allow reading a URI, whether or not
+// CheckRead returns a contract.Denied error if the grant does not allow reading a URI, whether or not
 // there is such a resource.
-func (e *Engine) MayRead(g *identity.Grant, uri string) error {
+func (e *Engine) CheckRead(g *identity.Grant, uri string) error {
 	for i := range e.providers {
 		if err := e.providers[i].reach(g, uri); err != nil {
 			return err
@@ -187,7 +187,7 @@ func (s *scopedProvider) reach(g *identity.Grant, uri string) error {
 	if err := checkRead(g, s.sets, uri); err != nil {
 		return err
 	}
-	if withOwner, ok := s.Shelf.(OwnedShelf); ok {
+	if withOwner, ok := s.ResourceProvider.(OwnedResourceProvider); ok {
 		if user, names := withOwner.Owner(uri); names {
 			return g.ActsFor(user)
 		}
@@ -203,7 +203,7 @@ func (s *scopedProvider) has(uri string) bool {
 
 // StartPrompt returns the messages of a prompt. If the prompt asks its client, the error wraps
 // *SuspendedError or *IncapableError.
-func (e *Engine) StartPrompt(ctx context.Context, who Visitor, name string, args map[string]string) (description string,
+func (e *Engine) StartPrompt(ctx context.Context, who Requester, name string, args map[string]string) (description string,
 	messages []Message, err error,
 ) {
 	r := &request{engine: e, who: who, method: "prompts/get", key: "name", value: name}
@@ -212,7 +212,7 @@ func (e *Engine) StartPrompt(ctx context.Context, who Visitor, name string, args
 		if err != nil {
 			return 0, err
 		}
-		if err := prompt.Reach(who.Grant); err != nil {
+		if err := prompt.CheckScope(who.Grant); err != nil {
 			return 0, err
 		}
 		if err := prompt.check(args); err != nil {
@@ -280,7 +280,7 @@ func (e *Engine) CompletePrompt(ctx context.Context, g *identity.Grant, prompt, 
 	if err != nil {
 		return nil, err
 	}
-	if err := p.Reach(g); err != nil {
+	if err := p.CheckScope(g); err != nil {
 		return nil, err
 	}
 	a, err := p.argument(argument)

@@ -87,7 +87,7 @@ type nothing struct{}
 
 // build makes an engine of the set demo (note, which writes, and look), with these resources and
 // prompts of its toolset, and further toolsets.
-func (r *rig) build(t *testing.T, readOnly bool, providers []engine.Shelf, prompts []engine.Prompt, others ...engine.Toolset) error {
+func (r *rig) build(t *testing.T, readOnly bool, providers []engine.ResourceProvider, prompts []engine.Prompt, others ...engine.Toolset) error {
 	t.Helper()
 	set, err := contract.Load(fstest.MapFS{
 		"_set.yaml": {Data: []byte(setYAML)}, "note.yaml": {Data: []byte(toolYAML)}, "look.yaml": {Data: []byte(lookYAML)},
@@ -95,24 +95,24 @@ func (r *rig) build(t *testing.T, readOnly bool, providers []engine.Shelf, promp
 	if err != nil {
 		t.Fatal(err)
 	}
-	demo := engine.Toolset{Sets: []string{"demo"}, Shelves: providers, Prompts: prompts, Handlers: map[string]engine.Handler{
+	demo := engine.Toolset{Sets: []string{"demo"}, Resources: providers, Prompts: prompts, Handlers: map[string]engine.Handler{
 		"note": engine.Handle(r.note),
 		"look": engine.Handle(func(context.Context, nothing) (nothing, error) { return nothing{}, nil }),
 	}}
 	r.engine, err = engine.New([]*contract.Set{set}, engine.Handlers{
 		Catalog: []*contract.Set{set}, Toolsets: append([]engine.Toolset{demo}, others...),
 	}, engine.Options{
-		Approvals: r, Audit: r, Observer: r, Judge: r.judge, Now: time.Now, ReadOnly: readOnly,
+		Approvals: r, Audit: r, Observer: r, CheckPath: r.judge, Now: time.Now, ReadOnly: readOnly,
 		Log: slog.New(slog.NewTextHandler(&r.logged, nil)),
 	})
 	return err
 }
 
 // withProvider returns a rig with one resource provider.
-func withProvider(t *testing.T, provider engine.Shelf) *rig {
+func withProvider(t *testing.T, provider engine.ResourceProvider) *rig {
 	t.Helper()
 	r := &rig{}
-	if err := r.build(t, false, []engine.Shelf{provider}, nil); err != nil {
+	if err := r.build(t, false, []engine.ResourceProvider{provider}, nil); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -128,7 +128,7 @@ func withPrompts(t *testing.T, prompts ...engine.Prompt) *rig {
 	return r
 }
 
-var ann = engine.Visitor{Principal: "ann", Face: "test", Client: "tester/1"}
+var ann = engine.Requester{Principal: "ann", Frontend: "test", Client: "tester/1"}
 
 func urisOf(t *testing.T, e *engine.Engine) []string {
 	t.Helper()
@@ -169,13 +169,13 @@ func saying(text string) func(context.Context, map[string]string) ([]engine.Mess
 func TestResources(t *testing.T) {
 	r := &rig{}
 	err := r.build(t, false,
-		[]engine.Shelf{
+		[]engine.ResourceProvider{
 			&textProvider{scheme: "b", texts: map[string]string{"b://2": "", "b://1": ""}},
 			&textProvider{scheme: "a", texts: map[string]string{"a://1": ""}},
 		},
 		[]engine.Prompt{{Name: "second", Render: saying("")}, {Name: "first", Render: saying("")}},
 		engine.Toolset{
-			Sets: []string{"elsewhere"}, Shelves: []engine.Shelf{&textProvider{scheme: "x", texts: map[string]string{"x://1": ""}}},
+			Sets: []string{"elsewhere"}, Resources: []engine.ResourceProvider{&textProvider{scheme: "x", texts: map[string]string{"x://1": ""}}},
 			Prompts: []engine.Prompt{{Name: "third", Render: saying("")}},
 		})
 	if err != nil {
@@ -200,7 +200,7 @@ func TestResources(t *testing.T) {
 func TestDuplicateResources(t *testing.T) {
 	a := &textProvider{scheme: "a"}
 	p := engine.Prompt{Name: "p", Render: saying("")}
-	err := (&rig{}).build(t, false, []engine.Shelf{a, a}, nil)
+	err := (&rig{}).build(t, false, []engine.ResourceProvider{a, a}, nil)
 	if err == nil || err.Error() != "two resource providers have the template a://{name}; give one of them other URIs" {
 		t.Errorf("two providers: %v", err)
 	}
@@ -276,7 +276,7 @@ func TestReadContracts(t *testing.T) {
 
 func TestReadFromFirstProvider(t *testing.T) {
 	r := &rig{}
-	err := r.build(t, false, []engine.Shelf{
+	err := r.build(t, false, []engine.ResourceProvider{
 		&textProvider{scheme: "a", texts: map[string]string{"a://1": "one"}},
 		&textProvider{scheme: "b", texts: map[string]string{"a://1": "other", "b://1": "two"}},
 	}, nil)
@@ -302,12 +302,12 @@ func TestReadIsAudited(t *testing.T) {
 	if !errors.As(err, &e) || e.Kind != contract.NotFound || e.Details["uri"] != long {
 		t.Errorf("nothing there: %v", err)
 	}
-	if _, err := r.engine.Read(context.Background(), engine.Visitor{Face: "test"}, "a://1"); kindOf(err) != contract.Denied {
+	if _, err := r.engine.Read(context.Background(), engine.Requester{Frontend: "test"}, "a://1"); kindOf(err) != contract.Denied {
 		t.Errorf("anonymous caller: %v", err)
 	}
 	var kept []string
 	for i, rec := range r.records {
-		kept = append(kept, fmt.Sprintf("%s|%s|%s|%s|%s|%s|%d|%v", rec.Principal, rec.Face, rec.Client, rec.Tool,
+		kept = append(kept, fmt.Sprintf("%s|%s|%s|%s|%s|%s|%d|%v", rec.Principal, rec.Frontend, rec.Client, rec.Tool,
 			rec.Arguments.Append(nil), rec.Outcome, rec.Bytes, r.durable[i]))
 	}
 	want := []string{
@@ -360,7 +360,7 @@ func TestResourceErrorsAreHidden(t *testing.T) {
 	boom := func() { panic("kaboom at /home/ann") }
 	r := &rig{}
 	err := r.build(t, false,
-		[]engine.Shelf{&textProvider{scheme: "a", read: func(_ context.Context, uri string) ([]engine.Contents, error) {
+		[]engine.ResourceProvider{&textProvider{scheme: "a", read: func(_ context.Context, uri string) ([]engine.Contents, error) {
 			if uri == "a://panic" {
 				boom()
 			}
@@ -440,7 +440,7 @@ func TestStartPrompt(t *testing.T) {
 	for _, tc := range []struct {
 		prompt string
 		args   map[string]string
-		who    engine.Visitor
+		who    engine.Requester
 		kind   contract.Kind
 		says   string
 	}{
@@ -457,7 +457,7 @@ func TestStartPrompt(t *testing.T) {
 		{
 			"greet_person",
 			map[string]string{"name": "Bob"},
-			engine.Visitor{},
+			engine.Requester{},
 			contract.Denied,
 			"prompts/get needs to know who is calling; send a token",
 		},
@@ -489,15 +489,15 @@ func TestPromptsAsk(t *testing.T) {
 	}
 	able := func(engine.Capability) bool { return true }
 
-	_, err := start(&engine.Rounds{Client: able})
+	_, err := start(&engine.DeferredPeer{Client: able})
 	if suspended, ok := errors.AsType[*engine.SuspendedError](err); !ok || len(suspended.Questions) != 1 {
 		t.Errorf("first attempt: %v", err)
 	}
-	messages, err := start(&engine.Rounds{Client: able, Answers: map[string]jsontree.Value{"who": jsontree.Str("Bob")}})
+	messages, err := start(&engine.DeferredPeer{Client: able, Answers: map[string]jsontree.Value{"who": jsontree.Str("Bob")}})
 	if err != nil || len(messages) != 1 {
 		t.Errorf("second attempt: %v %v", messages, err)
 	}
-	_, err = start(&engine.Rounds{Client: func(engine.Capability) bool { return false }})
+	_, err = start(&engine.DeferredPeer{Client: func(engine.Capability) bool { return false }})
 	incapable, ok := errors.AsType[*engine.IncapableError](err)
 	if !ok || incapable.Needs != engine.Forms || kindOf(err) != contract.Denied {
 		t.Errorf("a client that cannot: %v", err)
@@ -516,7 +516,7 @@ func TestCompletions(t *testing.T) {
 		return func(context.Context, string) ([]string, error) { return values, nil }
 	}
 	r := &rig{}
-	err := r.build(t, false, []engine.Shelf{&textProvider{scheme: "a", values: []string{"beta", "Alpha", "alps"}}}, []engine.Prompt{{
+	err := r.build(t, false, []engine.ResourceProvider{&textProvider{scheme: "a", values: []string{"beta", "Alpha", "alps"}}}, []engine.Prompt{{
 		Name: "p", Render: saying(""), Arguments: []engine.PromptArgument{
 			{Name: "word", Complete: offer("pear", "Apple", "apricot", "pear", "banana")},
 			{Name: "days", Complete: offer("30", "7", "14")},

@@ -131,7 +131,7 @@ func TestPromises(t *testing.T) {
 		t.Fatal(err)
 	}
 	for mode, want := range map[contract.TaskMode]string{"": "writes · not idempotent", contract.TaskOptional: "writes · not idempotent · may run as a task", contract.TaskRequired: "writes · not idempotent · runs as a task"} {
-		promises := catalog.Promises(&contract.Contract{Task: mode})
+		promises := catalog.Summary(&contract.Contract{Task: mode})
 		if got := strings.Join(promises[1:len(promises)-1], " · "); got != want {
 			t.Errorf("task %q: %s, want %s", mode, got, want)
 		}
@@ -145,7 +145,7 @@ func TestPromises(t *testing.T) {
 		if strings.HasPrefix(tool, "tasks/") {
 			set = chosen[1]
 		}
-		if got := strings.Join(catalog.Promises(set.Find(path.Base(tool))), " · "); got != want {
+		if got := strings.Join(catalog.Summary(set.Find(path.Base(tool))), " · "); got != want {
 			t.Errorf("%s: %s, want %s", tool, got, want)
 		}
 	}

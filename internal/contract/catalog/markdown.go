@@ -53,7 +53,7 @@ func (p *page) overview(sets []*contract.Set) {
 func (p *page) tool(c *contract.Contract) {
 	p.line("### `%s/%s`\n", c.Set, c.Name)
 	p.line("%s\n", c.Description)
-	p.line("%s\n", strings.Join(Promises(c), " · "))
+	p.line("%s\n", strings.Join(Summary(c), " · "))
 	p.fields("Arguments", &c.Input)
 	p.answer(c)
 	p.paths(c)
@@ -80,8 +80,8 @@ func (p *page) answer(c *contract.Contract) {
 	}
 }
 
-// Promises returns short phrases about everything that a contract promises beside its schemas.
-func Promises(c *contract.Contract) []string {
+// Summary returns short phrases about everything that a contract promises beside its schemas.
+func Summary(c *contract.Contract) []string {
 	words := []string{"version " + c.Version.String()}
 	hint := func(is bool, yes, no string) {
 		if is {

@@ -20,8 +20,8 @@ func Equal[T any](t *testing.T, got, want T) {
 	}
 }
 
-// Fails checks the kind of err and that its message contains each of the words.
-func Fails(t *testing.T, err error, kind contract.Kind, words ...string) {
+// WantError checks the kind of err and that its message contains each of the words.
+func WantError(t *testing.T, err error, kind contract.Kind, words ...string) {
 	t.Helper()
 	if err == nil {
 		t.Errorf("no error, want one of kind %s", kind)
@@ -38,8 +38,8 @@ func Fails(t *testing.T, err error, kind contract.Kind, words ...string) {
 	}
 }
 
-// Together runs f n times concurrently and waits for all calls.
-func Together(n int, f func(i int)) {
+// Concurrently runs f n times concurrently and waits for all calls.
+func Concurrently(n int, f func(i int)) {
 	var wg sync.WaitGroup
 	start := make(chan struct{})
 	for i := range n {

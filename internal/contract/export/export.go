@@ -151,9 +151,9 @@ var phrases = map[string]string{
 	"minimum": "at least %s", "maximum": "at most %s", "deprecated": "deprecated: %s",
 }
 
-// Words returns the words for a description that express a keyword for a single value. It returns
+// DescribeKeyword returns the words for a description that express a keyword for a single value. It returns
 // "" for a keyword about the structure.
-func Words(keyword string, v *jsontree.Value) string {
+func DescribeKeyword(keyword string, v *jsontree.Value) string {
 	phrase, known := phrases[keyword]
 	text := string(v.Append(nil))
 	switch {

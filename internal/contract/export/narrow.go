@@ -60,7 +60,7 @@ func (n *narrower) inWords(m jsontree.Member, at string) []string {
 	if m.Key == "default" && n.complete {
 		return nil // null stands for the default; see part
 	}
-	said := Words(m.Key, &m.Value)
+	said := DescribeKeyword(m.Key, &m.Value)
 	if said == "" {
 		n.lose(at, "has "+m.Key)
 		return nil

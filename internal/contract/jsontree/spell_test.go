@@ -9,7 +9,7 @@ import (
 
 func TestSpell(t *testing.T) {
 	const text = "{\"a\":\"é\u202e\U0001F600\\n\"}"
-	got := jsontree.Spell(text, func(r rune) bool { return r < 0x7f })
+	got := jsontree.Escape(text, func(r rune) bool { return r < 0x7f })
 	if want := `{"a":"\u00e9\u202e\ud83d\ude00\n"}`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

@@ -166,9 +166,9 @@ func appendEscape(dst []byte, c byte) []byte {
 	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&0xf])
 }
 
-// Spell returns JSON in which the characters that keep rejects are written as escapes. It means the
+// Escape returns JSON in which the characters that keep rejects are written as escapes. It means the
 // same, as long as keep accepts all ASCII characters that JSON allows outside of strings.
-func Spell(json string, keep func(rune) bool) string {
+func Escape(json string, keep func(rune) bool) string {
 	var b strings.Builder
 	for _, r := range json {
 		if keep(r) {

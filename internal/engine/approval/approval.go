@@ -103,7 +103,7 @@ type Request struct {
 	DecidedAt time.Time // zero while pending
 	DecidedBy string
 	Reason    string
-	SpentAt   time.Time // when a call used the answer; zero before that
+	UsedAt    time.Time // when a call used the answer; zero before that
 	Seal      string    // proves that the decision was made here; see Sealed
 }
 
@@ -113,9 +113,9 @@ func (r Request) Expired(now time.Time) bool { return !now.Before(r.ExpiresAt) }
 // Stage returns the state for people: pending, approved, denied, used or expired.
 func (r Request) Stage(now time.Time) string {
 	switch {
-	case !r.SpentAt.IsZero() && r.State == Approved:
+	case !r.UsedAt.IsZero() && r.State == Approved:
 		return "used"
-	case r.SpentAt.IsZero() && r.Expired(now):
+	case r.UsedAt.IsZero() && r.Expired(now):
 		return "expired"
 	}
 	return string(r.State)
@@ -129,9 +129,9 @@ type Verdict struct {
 	Seal    string // set by Sealed
 }
 
-// MostOpen is how many requests of one principal may be pending at once. Nobody would read more,
+// MaxPending is how many requests of one principal may be pending at once. Nobody would read more,
 // and an important one would get lost among them.
-const MostOpen = 100
+const MaxPending = 100
 
 // ListOptions select what List returns.
 type ListOptions struct {

@@ -23,9 +23,9 @@ const (
 	Opened // the person was sent to the page of the request and decides there
 )
 
-// ErrLater is returned by an Asker if the question was asked but the answer comes with a later
+// ErrAnswerPending is returned by an Asker if the question was asked but the answer comes with a later
 // call. The request then stays pending.
-var ErrLater = errors.New("the answer comes with a later call")
+var ErrAnswerPending = errors.New("the answer comes with a later call")
 
 // Asker shows a question to the person at the caller's client and waits for the answer. An error
 // counts as NotShown, except for ErrLater. A nil Asker means that the client cannot ask.
@@ -47,8 +47,8 @@ type Gate struct {
 	// Page returns the URL of the page where people decide about a request. Nil, or an empty URL,
 	// means that there is no such page.
 	Page func(id string) string
-	// Told is called with every new request. It must not block; it may be nil.
-	Told func(Request)
+	// OnRequest is called with every new request. It must not block; it may be nil.
+	OnRequest func(Request)
 
 	waiters waiters
 }
@@ -83,7 +83,7 @@ func (g *Gate) askClient(ctx context.Context, s Subject, ask Asker) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if errors.Is(unshown, ErrLater) {
+	if errors.Is(unshown, ErrAnswerPending) {
 		return unshown
 	}
 	if answer == Opened && g.waiters.join(s.Principal) {
@@ -152,8 +152,8 @@ func (g *Gate) question(ctx context.Context, s Subject) (Request, error) {
 	if err != nil {
 		return Request{}, storeFailed(ctx, s, err)
 	}
-	if q.ID == id && g.Told != nil {
-		g.Told(q)
+	if q.ID == id && g.OnRequest != nil {
+		g.OnRequest(q)
 	}
 	return q, nil
 }
@@ -227,11 +227,11 @@ func storeFailed(ctx context.Context, s Subject, err error) error {
 	if contract.AsError(err).Kind == contract.Limited {
 		return err
 	}
-	return Unreachable(s, err)
+	return StoreUnavailable(s, err)
 }
 
-// Unreachable returns the error for a caller when the store fails or cannot be opened.
-func Unreachable(s Subject, cause error) error {
+// StoreUnavailable returns the error for a caller when the store fails or cannot be opened.
+func StoreUnavailable(s Subject, cause error) error {
 	return contract.Errorf(contract.Unavailable,
 		"The approval store cannot be reached right now, so %s was not run; try again later", s.Tool).
 		Because(cause)

@@ -228,8 +228,8 @@ func TestAskClient(t *testing.T) {
 				if err != nil || r.State != c.state {
 					t.Errorf("request is %s, want %s (error %v)", r.State, c.state, err)
 				}
-				if r.State != approval.Pending && (r.DecidedBy != "client" || r.SpentAt.IsZero()) {
-					t.Errorf("decided by %q, spent at %s", r.DecidedBy, r.SpentAt)
+				if r.State != approval.Pending && (r.DecidedBy != "client" || r.UsedAt.IsZero()) {
+					t.Errorf("decided by %q, spent at %s", r.DecidedBy, r.UsedAt)
 				}
 				if r.State != approval.Pending && r.ExpiresAt.Sub(r.DecidedAt) != subject().Window {
 					t.Errorf("the answer counts for %s, want %s", r.ExpiresAt.Sub(r.DecidedAt), subject().Window)

@@ -30,7 +30,7 @@ func TestDecidedOnPage(t *testing.T) {
 				store := &fake{}
 				var notified []string
 				gate := &approval.Gate{
-					Store: store, Told: func(r approval.Request) { notified = append(notified, r.ID) },
+					Store: store, OnRequest: func(r approval.Request) { notified = append(notified, r.ID) },
 					Page: func(id string) string { return "https://remit.example/" + id },
 				}
 				open := func(_ context.Context, q approval.Request) (approval.Answer, error) {

@@ -63,7 +63,7 @@ func (f *fake) Ask(ctx context.Context, r approval.Request) (approval.Request, e
 			others++
 		}
 	}
-	if others >= approval.MostOpen {
+	if others >= approval.MaxPending {
 		return approval.Request{}, contract.Errorf(contract.Limited, "%d wait", others)
 	}
 	f.requests = append(f.requests, r)
@@ -77,12 +77,12 @@ func (f *fake) Take(ctx context.Context, key string, now time.Time) (approval.Re
 		return approval.Request{}, false, err
 	}
 	r := f.find(func(r approval.Request) bool {
-		return r.Key == key && r.State != approval.Pending && r.SpentAt.IsZero() && !r.Expired(now)
+		return r.Key == key && r.State != approval.Pending && r.UsedAt.IsZero() && !r.Expired(now)
 	})
 	if r == nil {
 		return approval.Request{}, false, nil
 	}
-	r.SpentAt = now
+	r.UsedAt = now
 	return *r, true, nil
 }
 

@@ -1,5 +1,5 @@
 // Package audit writes one hash-chained record of every call, and verifies the chain. Where the
-// records are stored is up to a Keeper.
+// records are stored is up to a Storage.
 package audit
 
 import (
@@ -18,7 +18,7 @@ import (
 type Record struct {
 	Time      time.Time
 	Principal string
-	Face      string // stdio, cli, http, console, page
+	Frontend  string // stdio, cli, http, console, page
 	Client    string // the client's own name
 	Tool      string // set/name
 	Version   string // of the contract
@@ -28,27 +28,27 @@ type Record struct {
 	Bytes     int // size of the answer
 }
 
-// Keeper appends records to the file of a day, and seals each with Seal.
-type Keeper interface {
+// Storage appends records to the file of a day, and seals each with Seal.
+type Storage interface {
 	// Ready returns an error if a record of this day could not be stored. It is cheap once it has
 	// succeeded.
 	Ready(day string) error
-	// Keep queues a record and returns at once, with an error if it cannot be stored. wait returns
+	// Append queues a record and returns at once, with an error if it cannot be stored. wait returns
 	// when a durable record is on disk; for others it need not be called. Safe for concurrent use.
-	Keep(day string, record []byte, durable bool) (wait func(context.Context) error, err error)
+	Append(day string, record []byte, durable bool) (wait func(context.Context) error, err error)
 }
 
-// Log encodes records and passes them to a Keeper.
-type Log struct{ Keeper Keeper }
+// Log encodes records and passes them to a Storage.
+type Log struct{ Storage Storage }
 
 // Ready returns an error if a record could not be stored now. Callers check it before a write.
-func (l *Log) Ready(now time.Time) error { return l.Keeper.Ready(now.UTC().Format(time.DateOnly)) }
+func (l *Log) Ready(now time.Time) error { return l.Storage.Ready(now.UTC().Format(time.DateOnly)) }
 
 // Write stores one record. A durable one is on disk when Write returns.
 func (l *Log) Write(ctx context.Context, r *Record, durable bool) error {
 	record := r.encode()
 	day := string(record[len(timeMark):][:len(time.DateOnly)])
-	wait, err := l.Keeper.Keep(day, record, durable)
+	wait, err := l.Storage.Append(day, record, durable)
 	if err != nil || !durable {
 		return err
 	}
@@ -65,7 +65,7 @@ func (r *Record) encode() []byte {
 	b = appendTime(b, r.Time.UTC())
 	b = append(b, '"')
 	b = appendText(b, "principal", r.Principal)
-	b = appendText(b, "face", r.Face)
+	b = appendText(b, "face", r.Frontend)
 	b = appendText(b, "client", withoutSecret(r.Client))
 	b = appendText(b, "tool", r.Tool)
 	b = appendText(b, "version", r.Version)

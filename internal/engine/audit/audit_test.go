@@ -16,16 +16,16 @@ import (
 	"remit/internal/engine/audit"
 )
 
-// keeper is a Keeper in memory, which seals records like a real one.
-type keeper struct {
+// memoryStorage is a Storage in memory, which seals records like a real one.
+type memoryStorage struct {
 	days    map[string][]byte
 	last    string
 	durable int
 }
 
-func (k *keeper) Ready(string) error { return nil }
+func (k *memoryStorage) Ready(string) error { return nil }
 
-func (k *keeper) Keep(day string, record []byte, _ bool) (func(context.Context) error, error) {
+func (k *memoryStorage) Append(day string, record []byte, _ bool) (func(context.Context) error, error) {
 	if k.last == "" {
 		k.last = audit.Genesis
 	}
@@ -35,7 +35,7 @@ func (k *keeper) Keep(day string, record []byte, _ bool) (func(context.Context) 
 	return func(context.Context) error { k.durable++; return nil }, nil
 }
 
-func (k *keeper) files() fstest.MapFS {
+func (k *memoryStorage) files() fstest.MapFS {
 	files := fstest.MapFS{}
 	for day, data := range k.days {
 		files[audit.FileOf(day)] = &fstest.MapFile{Data: data}
@@ -44,15 +44,15 @@ func (k *keeper) files() fstest.MapFS {
 }
 
 // write writes n records on each of two days.
-func write(t *testing.T, n int) *keeper {
+func write(t *testing.T, n int) *memoryStorage {
 	t.Helper()
-	k := &keeper{days: map[string][]byte{}}
-	log := &audit.Log{Keeper: k}
+	k := &memoryStorage{days: map[string][]byte{}}
+	log := &audit.Log{Storage: k}
 	for day := range 2 {
 		for i := range n {
 			r := &audit.Record{
 				Time:      time.Date(2026, 1, 9+day, 10, 0, i, 0, time.UTC),
-				Principal: "ann", Face: "stdio", Client: `odd "client"`, Tool: "demo/note", Version: "1.0.0",
+				Principal: "ann", Frontend: "stdio", Client: `odd "client"`, Tool: "demo/note", Version: "1.0.0",
 				Arguments: jsontree.Obj(jsontree.M("n", jsontree.Int(int64(i)))),
 				Outcome:   "ok", Duration: 42 * time.Microsecond, Bytes: 7,
 			}
@@ -83,7 +83,7 @@ func TestVerify(t *testing.T) {
 // TestFirstBrokenRecord damages the chain in every way and checks which record Verify names.
 func TestFirstBrokenRecord(t *testing.T) {
 	const first, second = "2026-01-09", "2026-01-10"
-	lines := func(k *keeper, day string) [][]byte {
+	lines := func(k *memoryStorage, day string) [][]byte {
 		return bytes.SplitAfter(bytes.TrimSuffix(k.days[day], []byte("\n")), []byte("\n"))
 	}
 	join := func(parts ...[]byte) []byte {
@@ -92,28 +92,30 @@ func TestFirstBrokenRecord(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name   string
-		damage func(k *keeper)
+		damage func(k *memoryStorage)
 		file   string
 		line   int
 		reason string
 	}{
 		{
-			"altered", func(k *keeper) { k.days[first] = bytes.Replace(k.days[first], []byte(`"n":2`), []byte(`"n":9`), 1) }, first, 3,
+			"altered", func(k *memoryStorage) {
+				k.days[first] = bytes.Replace(k.days[first], []byte(`"n":2`), []byte(`"n":9`), 1)
+			}, first, 3,
 			"altered",
 		},
-		{"removed", func(k *keeper) { l := lines(k, first); k.days[first] = join(l[0], l[1], l[3], l[4]) }, first, 3, "missing"},
-		{"swapped", func(k *keeper) { l := lines(k, first); k.days[first] = join(l[0], l[2], l[1], l[3], l[4]) }, first, 2, "out of order"},
-		{"put in", func(k *keeper) {
+		{"removed", func(k *memoryStorage) { l := lines(k, first); k.days[first] = join(l[0], l[1], l[3], l[4]) }, first, 3, "missing"},
+		{"swapped", func(k *memoryStorage) { l := lines(k, first); k.days[first] = join(l[0], l[2], l[1], l[3], l[4]) }, first, 2, "out of order"},
+		{"put in", func(k *memoryStorage) {
 			l := lines(k, first)
 			k.days[first] = join(l[0], []byte("{\"fake\":true}\n"), l[1], l[2])
 		}, first, 2, "not a sealed record"},
-		{"first removed", func(k *keeper) { l := lines(k, first); k.days[first] = join(l[1], l[2], l[3], l[4]) }, first, 1, "missing"},
-		{"whole day removed", func(k *keeper) { delete(k.days, first) }, second, 1, "does not follow the day before"},
+		{"first removed", func(k *memoryStorage) { l := lines(k, first); k.days[first] = join(l[1], l[2], l[3], l[4]) }, first, 1, "missing"},
+		{"whole day removed", func(k *memoryStorage) { delete(k.days, first) }, second, 1, "does not follow the day before"},
 		{
-			"end of the first day removed", func(k *keeper) { l := lines(k, first); k.days[first] = join(l[0], l[1]) }, second, 1,
+			"end of the first day removed", func(k *memoryStorage) { l := lines(k, first); k.days[first] = join(l[0], l[1]) }, second, 1,
 			"does not follow the day before",
 		},
-		{"put in after the day had ended", func(k *keeper) {
+		{"put in after the day had ended", func(k *memoryStorage) {
 			l := lines(k, first)
 			late := audit.Seal(audit.HashOf(bytes.TrimSpace(l[4])), []byte(`{"time":"2026-01-09T12:00:00.000000Z"}`))
 			k.days[first] = append(append(k.days[first], late...), '\n')
@@ -188,7 +190,7 @@ func TestLastHash(t *testing.T) {
 }
 
 func BenchmarkWrite(b *testing.B) {
-	log := &audit.Log{Keeper: discard{}}
+	log := &audit.Log{Storage: discard{}}
 	r := &audit.Record{
 		Time: time.Now(), Principal: "local", Tool: "booster/hello",
 		Arguments: jsontree.Obj(jsontree.M("name", jsontree.Str("Ada"))), Outcome: "ok",
@@ -205,7 +207,7 @@ type discard struct{}
 
 func (discard) Ready(string) error { return nil }
 
-func (discard) Keep(string, []byte, bool) (func(context.Context) error, error) {
+func (discard) Append(string, []byte, bool) (func(context.Context) error, error) {
 	return func(context.Context) error { return nil }, nil
 }
 

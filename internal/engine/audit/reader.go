@@ -14,9 +14,9 @@ import (
 
 // Line is one line of a day. Places grow from line to line, and the line at a place never changes.
 type Line struct {
-	Place int64 // where it begins
-	Next  int64 // where the next one begins
-	Text  []byte
+	Offset int64 // where it begins
+	Next   int64 // where the next one begins
+	Text   []byte
 }
 
 // Day is a day that has records.
@@ -26,7 +26,7 @@ type Day struct {
 	End  int64  // no line begins here or later
 }
 
-// Reader reads the lines that a Keeper has stored.
+// Reader reads the lines that a Storage has stored.
 type Reader interface {
 	// Days lists the days, oldest first.
 	Days(ctx context.Context) ([]Day, error)

@@ -20,12 +20,12 @@ func encodedWith(t testing.TB, client, args string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &keeper{days: map[string][]byte{}}
+	k := &memoryStorage{days: map[string][]byte{}}
 	r := &audit.Record{
 		Time: time.Date(2026, 1, 9, 10, 0, 0, 0, time.UTC), Client: client, Tool: "demo/note", Arguments: tree,
 		Outcome: "ok",
 	}
-	if err := (&audit.Log{Keeper: k}).Write(t.Context(), r, false); err != nil {
+	if err := (&audit.Log{Storage: k}).Write(t.Context(), r, false); err != nil {
 		t.Fatal(err)
 	}
 	if string(tree.Append(nil)) != args && !strings.Contains(args, `\u`) {
@@ -119,7 +119,7 @@ func TestMask(t *testing.T) {
 }
 
 func BenchmarkWriteLong(b *testing.B) {
-	log := &audit.Log{Keeper: discard{}}
+	log := &audit.Log{Storage: discard{}}
 	text := strings.Repeat("a line of text that somebody wrote ", 7)
 	r := &audit.Record{
 		Time: time.Now(), Principal: "agent:helper", Client: "some-client/1.2.3", Tool: "tasks/add_task",

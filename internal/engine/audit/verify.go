@@ -112,7 +112,7 @@ func Follows(ctx context.Context, records Reader, before, prev string) (bool, er
 			if !bytes.HasPrefix(line.Text, lastMinute) {
 				return false, nil
 			}
-			place = line.Place
+			place = line.Offset
 		}
 	}
 }

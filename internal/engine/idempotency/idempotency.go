@@ -14,8 +14,8 @@ import (
 	"remit/internal/contract"
 )
 
-// Kept is the minimum time for which a store remembers a key.
-const Kept = 7 * 24 * time.Hour
+// Retention is the minimum time for which a store remembers a key.
+const Retention = 7 * 24 * time.Hour
 
 // Grace is how long after its deadline a call outside of the store still counts as running: clocks
 // differ, and a handler may notice late that it must stop.
@@ -23,9 +23,9 @@ const Grace = 2 * time.Minute
 
 // These errors say why a call with a key is neither carried out nor answered.
 var (
-	ErrOther   = errors.New("the key was used for another call")
-	ErrBusy    = errors.New("a call with the key is still running")
-	ErrUnknown = errors.New("whether the call with the key was carried out is not known")
+	ErrKeyReused = errors.New("the key was used for another call")
+	ErrBusy      = errors.New("a call with the key is still running")
+	ErrUnknown   = errors.New("whether the call with the key was carried out is not known")
 )
 
 // ID identifies a stored call. The same key of another principal, or for another tool, is a

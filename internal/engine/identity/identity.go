@@ -28,9 +28,9 @@ type Grant struct {
 	Scopes Scopes
 }
 
-// Unsure is the grant of an anonymous caller while the server cannot find out whether callers must
+// Unverifiable is the grant of an anonymous caller while the server cannot find out whether callers must
 // authenticate. It allows nothing. The caller should try again instead of getting a token.
-var Unsure = &Grant{}
+var Unverifiable = &Grant{}
 
 // Allows returns nil if the grant includes the reading, or the writing, tools of a set, and a
 // *ScopeError otherwise.
@@ -53,16 +53,16 @@ func (g *Grant) ActsFor(user string) error {
 	}
 }
 
-// ErrNobody is the cause of the error for a call without credentials.
-var ErrNobody = errors.New("the call has no credentials")
+// ErrAnonymous is the cause of the error for a call without credentials.
+var ErrAnonymous = errors.New("the call has no credentials")
 
-// Unnamed returns the error for an anonymous caller of something that requires identity. what names
+// AnonymousError returns the error for an anonymous caller of something that requires identity. what names
 // it.
-func Unnamed(g *Grant, what string) error {
-	if g == Unsure {
+func AnonymousError(g *Grant, what string) error {
+	if g == Unverifiable {
 		return contract.Errorf(contract.Unavailable, "Credentials cannot be checked right now; try again")
 	}
-	return contract.Errorf(contract.Denied, "%s needs to know who is calling; send a token", what).Because(ErrNobody)
+	return contract.Errorf(contract.Denied, "%s needs to know who is calling; send a token", what).Because(ErrAnonymous)
 }
 
 // ScopeError reports that a token lacks a scope.
@@ -75,7 +75,7 @@ type Role int
 
 // The roles. The zero Role may do nothing.
 const (
-	Nobody   Role = iota
+	NoRole   Role = iota
 	Viewer        // view everything but the configuration
 	Approver      // decide about requests, and use tools
 	Admin         // see the configuration, and create and revoke tokens
@@ -84,18 +84,18 @@ const (
 var roleNames = []string{"nobody", "viewer", "approver", "admin"}
 
 func (r Role) String() string {
-	if r < Nobody || r > Admin {
-		return roleNames[Nobody]
+	if r < NoRole || r > Admin {
+		return roleNames[NoRole]
 	}
 	return roleNames[r]
 }
 
 // ParseRole returns the role with this name.
 func ParseRole(name string) (Role, error) {
-	if i := slices.Index(roleNames, name); i > int(Nobody) {
+	if i := slices.Index(roleNames, name); i > int(NoRole) {
 		return Role(i), nil
 	}
-	return Nobody, fmt.Errorf("role %q: must be viewer, approver or admin", name)
+	return NoRole, fmt.Errorf("role %q: must be viewer, approver or admin", name)
 }
 
 // Person is somebody who is signed in at the console.

@@ -93,7 +93,7 @@ func TestRoles(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"", "nobody", "root", "Admin"} {
-		if got, err := identity.ParseRole(name); err == nil || got != identity.Nobody {
+		if got, err := identity.ParseRole(name); err == nil || got != identity.NoRole {
 			t.Errorf("%q is a %s", name, got)
 		}
 	}

@@ -19,13 +19,13 @@ type SignIn struct {
 	Sessions func(context.Context) (SessionStore, error)
 	// Exists reports whether the database exists, so that reading does not create it; nil if it
 	// does.
-	Exists func() bool
-	Secret func() ([]byte, error) // the key that signs links, cookies and sessions
-	Place  string                 // the workspace that links are for
-	// Spend marks a one-time token as used until it expires. It returns fresh only for the first
+	Exists    func() bool
+	Secret    func() ([]byte, error) // the key that signs links, cookies and sessions
+	Workspace string                 // the workspace that links are for
+	// UseOnce marks a one-time token as used until it expires. It returns fresh only for the first
 	// call.
-	Spend func(ctx context.Context, token string, now, expires time.Time) (fresh bool, err error)
-	Now   func() time.Time
+	UseOnce func(ctx context.Context, token string, now, expires time.Time) (fresh bool, err error)
+	Now     func() time.Time
 }
 
 // maxLinkLifetime is the longest lifetime of a link, which opens the console to whoever finds it
@@ -112,7 +112,7 @@ func (s *SignIn) Redeem(ctx context.Context, token string) (cookie string, who P
 		return fail(err)
 	}
 	now := truncated(s.Now())
-	fresh, err := s.Spend(ctx, "sign-in "+claims.Nonce, now, time.Unix(claims.Expires, 0))
+	fresh, err := s.UseOnce(ctx, "sign-in "+claims.Nonce, now, time.Unix(claims.Expires, 0))
 	switch {
 	case err != nil:
 		return fail(unreachable(err))
@@ -173,9 +173,9 @@ func (s *SignIn) Person(ctx context.Context, cookie string) (Person, error) {
 	return found.Person(), nil
 }
 
-// Look is Person for a request that no person made: a page that refreshes itself does not keep a
+// PersonWithoutTouch is Person for a request that no person made: a page that refreshes itself does not keep a
 // session alive.
-func (s *SignIn) Look(ctx context.Context, cookie string) (Person, error) {
+func (s *SignIn) PersonWithoutTouch(ctx context.Context, cookie string) (Person, error) {
 	found, _, err := s.find(ctx, cookie)
 	return found.Person(), err
 }
@@ -280,14 +280,14 @@ func (s *SignIn) existing(ctx context.Context) (SessionStore, []byte, error) {
 
 // open opens the store of sessions, and returns the key for a purpose.
 func (s *SignIn) open(ctx context.Context, purpose string) (SessionStore, []byte, error) {
-	return open(ctx, s.Sessions, s.Secret, purpose, s.Place)
+	return open(ctx, s.Sessions, s.Secret, purpose, s.Workspace)
 }
 
-func (s *SignIn) key(purpose string) ([]byte, error) { return keyOf(s.Secret, purpose, s.Place) }
+func (s *SignIn) key(purpose string) ([]byte, error) { return keyOf(s.Secret, purpose, s.Workspace) }
 
 // good reports whether the session is valid: it was begun here, and has not ended.
 func (s *Session) good(key []byte, now time.Time) bool {
-	return equal(s.Seal, s.seal(key)) && !s.Over(now)
+	return equal(s.Seal, s.seal(key)) && !s.Expired(now)
 }
 
 // seal binds the person and the role to the session, and the session to the key.
@@ -315,8 +315,8 @@ type Session struct {
 // Person returns who signed in.
 func (s Session) Person() Person { return Person{Name: s.Name, Role: s.Role} }
 
-// Over reports whether the session has expired.
-func (s Session) Over(now time.Time) bool {
+// Expired reports whether the session has expired.
+func (s Session) Expired(now time.Time) bool {
 	return !now.Before(s.Expires) || !now.Before(s.Seen.Add(SessionIdle))
 }
 

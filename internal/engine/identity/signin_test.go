@@ -14,10 +14,10 @@ import (
 func newSignIn(store *sessionMemory, c *clock) *identity.SignIn {
 	spent := map[string]bool{}
 	return &identity.SignIn{
-		Sessions: func(context.Context) (identity.SessionStore, error) { return store, nil },
-		Secret:   func() ([]byte, error) { return []byte("a secret of the machine"), nil },
-		Place:    "/w", Now: c.now,
-		Spend: func(_ context.Context, token string, _, _ time.Time) (bool, error) {
+		Sessions:  func(context.Context) (identity.SessionStore, error) { return store, nil },
+		Secret:    func() ([]byte, error) { return []byte("a secret of the machine"), nil },
+		Workspace: "/w", Now: c.now,
+		UseOnce: func(_ context.Context, token string, _, _ time.Time) (bool, error) {
 			fresh := !spent[token]
 			spent[token] = true
 			return fresh, nil
@@ -70,7 +70,7 @@ func TestRedeemRejects(t *testing.T) {
 	signIn := newSignIn(&sessionMemory{}, c)
 	link := newLink(t, signIn)
 	elsewhere := newSignIn(&sessionMemory{}, c)
-	elsewhere.Place = "/other"
+	elsewhere.Workspace = "/other"
 	body, mac, _ := strings.Cut(link, ".")
 	other, otherMAC, _ := strings.Cut(newLink(t, signIn), ".")
 	for name, tc := range map[string]struct {
@@ -172,12 +172,12 @@ func TestLookDoesNotExtendSession(t *testing.T) {
 	cookie := enter(t, signIn)
 	for after := time.Minute; after < identity.SessionIdle; after += 10 * time.Minute {
 		c.at = began.Add(after)
-		if who, err := signIn.Look(t.Context(), cookie); err != nil || who != grace {
+		if who, err := signIn.PersonWithoutTouch(t.Context(), cookie); err != nil || who != grace {
 			t.Fatalf("after %s: %v, error %v", after, who, err)
 		}
 	}
 	c.at = began.Add(identity.SessionIdle)
-	who, err := signIn.Look(t.Context(), cookie)
+	who, err := signIn.PersonWithoutTouch(t.Context(), cookie)
 	if denied(t, err, "session has ended"); who != (identity.Person{}) || store.touches != 0 {
 		t.Errorf("%v is in, %d touches", who, store.touches)
 	}
@@ -188,7 +188,7 @@ func TestLookDoesNotExtendSession(t *testing.T) {
 func TestSignOut(t *testing.T) {
 	store, c := &sessionMemory{}, &clock{noon}
 	signIn, elsewhere := newSignIn(store, c), newSignIn(store, c)
-	elsewhere.Place = "/other"
+	elsewhere.Workspace = "/other"
 	theirs := enter(t, elsewhere)
 	old := enter(t, signIn)
 	c.at = noon.Add(time.Hour)
@@ -202,7 +202,7 @@ func TestSignOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := func(s *identity.SignIn, cookie string) bool {
-		_, err := s.Look(t.Context(), cookie)
+		_, err := s.PersonWithoutTouch(t.Context(), cookie)
 		return err == nil
 	}
 	c.at = noon.Add(identity.SessionIdle) // the old session was not used since
@@ -243,7 +243,7 @@ func TestSignOut(t *testing.T) {
 func TestSignOutVoidsLinks(t *testing.T) {
 	store, c := &sessionMemory{}, &clock{noon}
 	signIn, elsewhere := newSignIn(store, c), newSignIn(store, c)
-	elsewhere.Place = "/other"
+	elsewhere.Workspace = "/other"
 	linkFor := func(s *identity.SignIn, name string) string {
 		link, err := s.Link(identity.Person{Name: name, Role: identity.Viewer}, time.Hour)
 		if err != nil {

@@ -54,7 +54,7 @@ func (m *memory) Add(ctx context.Context, t identity.Token) error {
 			return identity.NameTaken(t.Name)
 		}
 	}
-	if live >= identity.MostTokens {
+	if live >= identity.MaxTokens {
 		return contract.Errorf(contract.Limited, "There are %d tokens", live)
 	}
 	m.tokens = append(m.tokens, t)
@@ -111,7 +111,7 @@ func (m *memory) Revoke(ctx context.Context, idOrName string, now time.Time) (id
 		}
 		return m.tokens[at], nil
 	}
-	return identity.Token{}, identity.NoToken(idOrName)
+	return identity.Token{}, identity.TokenNotFound(idOrName)
 }
 
 func (m *memory) Use(ctx context.Context, id string, now time.Time) error {

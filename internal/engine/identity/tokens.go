@@ -21,9 +21,9 @@ type Tokens struct {
 	Exists func() bool
 	// Secret returns the key that hashes and seals tokens; it is stored apart from them.
 	Secret func() ([]byte, error)
-	// Place is the workspace that tokens are for; those of another are rejected.
-	Place string
-	Now   func() time.Time
+	// Workspace is the workspace that tokens are for; those of another are rejected.
+	Workspace string
+	Now       func() time.Time
 
 	mu        sync.Mutex
 	lastNoted map[string]time.Time // when the use of a token was last stored, by id
@@ -37,7 +37,7 @@ func (t *Tokens) Create(ctx context.Context, n NewToken) (secret string, made To
 	if err := n.check(now); err != nil {
 		return "", Token{}, err
 	}
-	store, key, err := open(ctx, t.Store, t.Secret, forTokens, t.Place)
+	store, key, err := open(ctx, t.Store, t.Secret, forTokens, t.Workspace)
 	if err != nil {
 		return "", Token{}, err
 	}
@@ -85,7 +85,7 @@ func (t *Tokens) Check(ctx context.Context, secret string) (Token, error) {
 	if !t.exists() {
 		return Token{}, unknown
 	}
-	store, key, err := open(ctx, t.Store, t.Secret, forTokens, t.Place)
+	store, key, err := open(ctx, t.Store, t.Secret, forTokens, t.Workspace)
 	if err != nil {
 		return Token{}, err
 	}
@@ -141,7 +141,7 @@ func (t *Tokens) due(id string, now time.Time) bool {
 	if last, ok := t.lastNoted[id]; ok && now.Sub(last) < useEvery {
 		return false
 	}
-	if t.lastNoted == nil || len(t.lastNoted) > 2*MostTokens { // drop the entries of old tokens
+	if t.lastNoted == nil || len(t.lastNoted) > 2*MaxTokens { // drop the entries of old tokens
 		t.lastNoted = map[string]time.Time{}
 	}
 	t.lastNoted[id] = now
@@ -161,7 +161,7 @@ func (t *Tokens) List(ctx context.Context) ([]Token, error) {
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
-	key, err := keyOf(t.Secret, forTokens, t.Place)
+	key, err := keyOf(t.Secret, forTokens, t.Workspace)
 	if err != nil {
 		return nil, err
 	}
@@ -171,9 +171,9 @@ func (t *Tokens) List(ctx context.Context) ([]Token, error) {
 	return list, nil
 }
 
-// Any reports whether a token was ever created here. Revoked and expired tokens count, because the
+// AnyCreated reports whether a token was ever created here. Revoked and expired tokens count, because the
 // end of a token must not open what was closed.
-func (t *Tokens) Any(ctx context.Context) (bool, error) {
+func (t *Tokens) AnyCreated(ctx context.Context) (bool, error) {
 	list, err := t.List(ctx)
 	if err != nil {
 		return false, err
@@ -185,7 +185,7 @@ func (t *Tokens) Any(ctx context.Context) (bool, error) {
 // error is a contract.NotFound if there is none.
 func (t *Tokens) Revoke(ctx context.Context, idOrName string) (Token, error) {
 	if !t.exists() {
-		return Token{}, NoToken(idOrName)
+		return Token{}, TokenNotFound(idOrName)
 	}
 	store, err := t.Store(ctx)
 	if err != nil {
@@ -198,8 +198,8 @@ func (t *Tokens) Revoke(ctx context.Context, idOrName string) (Token, error) {
 	return revoked, nil
 }
 
-// NoToken returns the error of stores for a token that does not exist.
-func NoToken(idOrName string) error {
+// TokenNotFound returns the error of stores for a token that does not exist.
+func TokenNotFound(idOrName string) error {
 	return contract.Errorf(contract.NotFound, "There is no token %q; \"remit token list\" shows those that there are", idOrName)
 }
 
@@ -286,8 +286,8 @@ func (t Token) Expired(now time.Time) bool {
 // Grant returns what the token allows an agent to do.
 func (t Token) Grant() *Grant { return &Grant{User: t.User, Scopes: t.Scopes} }
 
-// MostTokens is how many live tokens may exist at once.
-const MostTokens = 1000
+// MaxTokens is how many live tokens may exist at once.
+const MaxTokens = 1000
 
 // TokenStore stores tokens. What a method has acknowledged survives a crash. Every method is safe
 // for concurrent use, also by several processes. Errors of kind not_found, conflict and limited are

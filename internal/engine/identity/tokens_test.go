@@ -26,9 +26,9 @@ func (c *clock) now() time.Time { return c.at }
 
 func newTokens(store *memory, c *clock) *identity.Tokens {
 	return &identity.Tokens{
-		Store:  func(context.Context) (identity.TokenStore, error) { return store, nil },
-		Secret: func() ([]byte, error) { return []byte("a secret of the machine"), nil },
-		Place:  "/w", Now: c.now,
+		Store:     func(context.Context) (identity.TokenStore, error) { return store, nil },
+		Secret:    func() ([]byte, error) { return []byte("a secret of the machine"), nil },
+		Workspace: "/w", Now: c.now,
 	}
 }
 
@@ -226,7 +226,7 @@ func TestMissingDatabaseIsNotCreated(t *testing.T) {
 	if list, err := tokens.List(t.Context()); err != nil || len(list) != 0 {
 		t.Errorf("listed %v, error %v", list, err)
 	}
-	if live, err := tokens.Any(t.Context()); err != nil || live {
+	if live, err := tokens.AnyCreated(t.Context()); err != nil || live {
 		t.Errorf("there is a live token, error %v", err)
 	}
 	if _, err := tokens.Revoke(t.Context(), "ci"); contract.AsError(err).Kind != contract.NotFound {
@@ -239,7 +239,7 @@ func TestAny(t *testing.T) {
 	tokens := newTokens(store, c)
 	check := func(what string, want bool) {
 		t.Helper()
-		if live, err := tokens.Any(t.Context()); err != nil || live != want {
+		if live, err := tokens.AnyCreated(t.Context()); err != nil || live != want {
 			t.Errorf("%s: live %v, error %v", what, live, err)
 		}
 	}
@@ -269,7 +269,7 @@ func TestStoreFails(t *testing.T) {
 	if e := contract.AsError(err); err == nil || e.Kind != contract.Unavailable || strings.Contains(e.Message, "fire") {
 		t.Errorf("got %v, want unavailable", err)
 	}
-	if _, err := tokens.Any(t.Context()); err == nil {
+	if _, err := tokens.AnyCreated(t.Context()); err == nil {
 		t.Error("it was said that there is no token")
 	}
 }

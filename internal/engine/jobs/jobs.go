@@ -40,11 +40,11 @@ func (s Status) Final() bool { return s == Completed || s == Failed || s == Canc
 type Task struct {
 	// What was called, by whom, and how long it is stored. These fields do not change.
 	ID           string
-	Place        string // see Runner.Place
+	Workspace    string // see Runner.Workspace
 	Principal    string
 	Tool         string // the name of the tool in the endpoint, as in engine.Call
 	Digest       string // of the tool's contract; "" if there was no such tool
-	Face         string
+	Frontend     string
 	Client       string
 	Arguments    []byte              // canonical JSON
 	Capabilities []engine.Capability // the capabilities of the client that we know of
@@ -64,9 +64,9 @@ type Task struct {
 	Fault   *engine.ProtocolError // of a failed task
 
 	// The input of the next run.
-	Round   engine.Round
-	Answers map[string]jsontree.Value
-	Asked   []string // the keys of all questions that this task ever asked
+	Continuation engine.Continuation
+	Answers      map[string]jsontree.Value
+	Asked        []string // the keys of all questions that this task ever asked
 
 	// The process that runs it, while it is working.
 	Owner       string
@@ -86,13 +86,13 @@ func (t *Task) Lapsed(now time.Time) bool {
 	return t.Status == Working && !now.Before(t.LeaseUntil)
 }
 
-// MostUnfinished is how many unfinished tasks one principal may have at once.
-const MostUnfinished = 200
+// MaxUnfinished is how many unfinished tasks one principal may have at once.
+const MaxUnfinished = 200
 
-// TooMany returns the error of a Store for more than MostUnfinished tasks.
-func TooMany() error {
+// TooManyError returns the error of a Store for more than MostUnfinished tasks.
+func TooManyError() error {
 	return contract.Errorf(contract.Limited, "%d of your tasks are unfinished; wait for some of them, answer or cancel them first",
-		MostUnfinished)
+		MaxUnfinished)
 }
 
 // Store stores tasks. What a method has acknowledged survives a crash. Every method is safe for
@@ -148,7 +148,7 @@ func (s *Sealed) Get(ctx context.Context, id string) (Task, error) {
 func (s *Sealed) seal(t *Task) string {
 	var parts []string
 	put := func(more ...string) { parts = append(parts, more...) }
-	put(t.ID, t.Place, t.Principal, t.Tool, t.Digest, t.Face, t.Client, string(t.Arguments), fmt.Sprint(t.Capabilities))
+	put(t.ID, t.Workspace, t.Principal, t.Tool, t.Digest, t.Frontend, t.Client, string(t.Arguments), fmt.Sprint(t.Capabilities))
 	put(micros(t.CreatedAt), t.TTL.String(), t.Poll.String())
 	put(string(t.Status), t.Message, micros(t.UpdatedAt), string(t.Body), string(t.Content), strconv.FormatBool(t.IsError))
 	if t.Fault != nil {
@@ -157,9 +157,9 @@ func (s *Sealed) seal(t *Task) string {
 	for _, q := range t.Questions {
 		put("question", q.Key, string(q.Needs), string(q.Params.Canonical()), strconv.FormatBool(q.Guarded))
 	}
-	put("round", strconv.Itoa(t.Round.Number), strconv.FormatBool(t.Round.Approved), micros(t.Round.Asked))
-	if t.Round.Key != "" { // tasks without a key keep the seal that they always had
-		put("key", t.Round.Key)
+	put("round", strconv.Itoa(t.Continuation.Attempt), strconv.FormatBool(t.Continuation.Approved), micros(t.Continuation.Asked))
+	if t.Continuation.Key != "" { // tasks without a key keep the seal that they always had
+		put("key", t.Continuation.Key)
 	}
 	for _, key := range slices.Sorted(maps.Keys(t.Answers)) {
 		answer := t.Answers[key]

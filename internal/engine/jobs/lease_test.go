@@ -17,7 +17,7 @@ func abandon(t *testing.T, store *memory, id string) {
 	t.Helper()
 	now := time.Now()
 	err := store.Add(t.Context(), jobs.Task{
-		ID: id, Place: "/w", Principal: "ann", Tool: "slow", Arguments: []byte("{}"), CreatedAt: now, UpdatedAt: now, TTL: time.Hour,
+		ID: id, Workspace: "/w", Principal: "ann", Tool: "slow", Arguments: []byte("{}"), CreatedAt: now, UpdatedAt: now, TTL: time.Hour,
 		Status: jobs.Working, Owner: "another process", LeaseUntil: now.Add(20 * time.Second),
 	})
 	if err != nil {

@@ -223,10 +223,10 @@ func newRig(t *testing.T, store jobs.Store, change ...func(*jobs.Runner)) *rig {
 	t.Helper()
 	r := &rig{tools: newTools(), t: t, logged: &bytes.Buffer{}}
 	r.Runner = &jobs.Runner{
-		Engine: newEngine(t, r.tools, "1.0.0"),
-		Store:  func(context.Context) (jobs.Store, error) { return store, nil },
-		Place:  "/w",
-		Log:    slog.New(slog.NewTextHandler(r.logged, nil)),
+		Engine:    newEngine(t, r.tools, "1.0.0"),
+		Store:     func(context.Context) (jobs.Store, error) { return store, nil },
+		Workspace: "/w",
+		Log:       slog.New(slog.NewTextHandler(r.logged, nil)),
 	}
 	for _, f := range change {
 		f(r.Runner)
@@ -252,7 +252,7 @@ func (r *rig) start(tool, args string) jobs.Task {
 }
 
 func call(tool, args string) engine.Call {
-	return engine.Call{Tool: tool, Args: parse(args), Principal: "ann", Face: "test"}
+	return engine.Call{Tool: tool, Args: parse(args), Principal: "ann", Frontend: "test"}
 }
 
 func everything(engine.Capability) bool { return true }
@@ -341,7 +341,7 @@ func openFile(t *testing.T, path string) jobs.Store {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	return &jobs.Sealed{Store: db.Background(), Secret: []byte("secret")}
+	return &jobs.Sealed{Store: db.Jobs(), Secret: []byte("secret")}
 }
 
 func wantKind(t *testing.T, err error, kind contract.Kind) {

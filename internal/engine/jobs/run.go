@@ -208,8 +208,8 @@ func (r *Runner) callOf(t *Task) (engine.Call, error) {
 		return engine.Call{}, fmt.Errorf("parse task arguments: %w", err)
 	}
 	return engine.Call{
-		Tool: t.Tool, Args: args, Principal: t.Principal, Face: t.Face, Client: t.Client, Round: t.Round,
-		Peer: &engine.Rounds{
+		Tool: t.Tool, Args: args, Principal: t.Principal, Frontend: t.Frontend, Client: t.Client, Continuation: t.Continuation,
+		Peer: &engine.DeferredPeer{
 			Answers: t.Answers,
 			Asked:   func(key string) bool { return slices.Contains(t.Asked, key) },
 			Client:  func(c engine.Capability) bool { return slices.Contains(t.Capabilities, c) },
@@ -221,9 +221,9 @@ func (r *Runner) callOf(t *Task) (engine.Call, error) {
 func outcome(ctx context.Context, result *engine.Result) ending {
 	var fault *engine.ProtocolError
 	switch {
-	case result.Need != nil && !result.Need.Task:
-		return asked(result.Need)
-	case result.Need != nil:
+	case result.Suspended != nil && !result.Suspended.Task:
+		return asked(result.Suspended)
+	case result.Suspended != nil:
 		return failed("Internal error") // a task cannot become a task again
 	case result.Err == nil:
 		return completed(result)
@@ -244,14 +244,14 @@ func completed(result *engine.Result) ending {
 }
 
 // asked makes the task wait for answers. Nothing of it stays in memory.
-func asked(need *engine.Need) ending {
+func asked(need *engine.Suspension) ending {
 	return func(t *Task) {
 		if t.CancelAsked {
 			t.cancel()
 			return
 		}
 		t.end(InputRequired, waitsFor(len(need.Questions)))
-		t.Questions, t.Round = need.Questions, need.Next
+		t.Questions, t.Continuation = need.Questions, need.Next
 		for _, q := range need.Questions {
 			if !slices.Contains(t.Asked, q.Key) {
 				t.Asked = append(t.Asked, q.Key)

@@ -30,14 +30,14 @@ type Runner struct {
 	// Store returns the store. The Runner calls it for every access, so that nothing is opened
 	// before the first one; it must open the store only once.
 	Store func(ctx context.Context) (Store, error)
-	// Place is what the tasks belong to: a workspace, an endpoint. Tasks of another place in the
+	// Workspace is what the tasks belong to: a workspace, an endpoint. Tasks of another place in the
 	// same store are not found.
-	Place   string
-	Log     *slog.Logger     // nil: nothing is logged
-	Now     func() time.Time // nil is time.Now
-	TTL     time.Duration    // how long a task is stored; zero is DefaultTTL
-	Poll    time.Duration    // how often clients should poll; zero is DefaultPoll
-	Running int              // how many calls run at once, others wait; zero is DefaultRunning
+	Workspace string
+	Log       *slog.Logger     // nil: nothing is logged
+	Now       func() time.Time // nil is time.Now
+	TTL       time.Duration    // how long a task is stored; zero is DefaultTTL
+	Poll      time.Duration    // how often clients should poll; zero is DefaultPoll
+	Running   int              // how many calls run at once, others wait; zero is DefaultRunning
 
 	once  sync.Once
 	slots chan struct{} // one for each call that may run at once
@@ -79,12 +79,12 @@ func (r *Runner) Start(ctx context.Context, call engine.Call, answers map[string
 func (r *Runner) newTask(call *engine.Call, answers map[string]jsontree.Value, can func(engine.Capability) bool) Task {
 	now := r.now()
 	t := Task{
-		ID: randomID(), Place: r.Place, Principal: call.Principal, Tool: call.Tool, Face: call.Face, Client: call.Client,
+		ID: randomID(), Workspace: r.Workspace, Principal: call.Principal, Tool: call.Tool, Frontend: call.Frontend, Client: call.Client,
 		Arguments: call.Args.Canonical(), CreatedAt: now, UpdatedAt: now, TTL: r.TTL, Poll: r.Poll,
-		Round: call.Round,
+		Continuation: call.Continuation,
 	}
 	if call.Key != "" {
-		t.Round.Key = call.Key // for every run of the task, in whichever process
+		t.Continuation.Key = call.Key // for every run of the task, in whichever process
 	}
 	if tool, err := r.Engine.Find(call.Tool); err == nil {
 		t.Digest = tool.Digest
@@ -297,7 +297,7 @@ func (r *Runner) read(ctx context.Context, id string) (Task, error) {
 	if err != nil {
 		return Task{}, storeFailed(ctx, err)
 	}
-	if t.Place != r.Place || !r.now().Before(t.ExpiresAt()) {
+	if t.Workspace != r.Workspace || !r.now().Before(t.ExpiresAt()) {
 		return Task{}, NotFound(id)
 	}
 	return t, nil

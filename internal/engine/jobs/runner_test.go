@@ -23,8 +23,8 @@ func TestTwoAttempts(t *testing.T) {
 		if task.Status != jobs.Working || task.TTL != 24*time.Hour || task.Poll != 500*time.Millisecond {
 			t.Errorf("a task begins as %+v", task)
 		}
-		if got := r.until(task.ID, jobs.InputRequired); keys(got) != "name" || got.Round.Number != 1 {
-			t.Errorf("it asks %q in attempt %d, want name in 1", keys(got), got.Round.Number)
+		if got := r.until(task.ID, jobs.InputRequired); keys(got) != "name" || got.Continuation.Attempt != 1 {
+			t.Errorf("it asks %q in attempt %d, want name in 1", keys(got), got.Continuation.Attempt)
 		}
 		// An answer to a question that is not open is ignored.
 		r.answer(task.ID, "ann", "name", "never asked", "sure")
@@ -122,7 +122,7 @@ func TestTasksOfOthers(t *testing.T) {
 	stores(t, func(t *testing.T, open func() jobs.Store) {
 		store := open()
 		r := newRig(t, store)
-		elsewhere := newRig(t, store, func(r *jobs.Runner) { r.Place = "/other" })
+		elsewhere := newRig(t, store, func(r *jobs.Runner) { r.Workspace = "/other" })
 		id := r.start("both", `{}`).ID
 		r.until(id, jobs.InputRequired)
 		for name, try := range map[string]func() error{
@@ -273,7 +273,7 @@ func TestRunningIsBounded(t *testing.T) {
 func TestTooManyTasks(t *testing.T) {
 	r := newRig(t, &memory{})
 	var last string
-	for range jobs.MostUnfinished {
+	for range jobs.MaxUnfinished {
 		last = r.start("both", `{}`).ID
 	}
 	_, err := r.Start(t.Context(), call("both", `{}`), nil, everything)
@@ -356,7 +356,7 @@ func TestStoreFails(t *testing.T) {
 func TestTaskWithKey(t *testing.T) {
 	r := newRig(t, &memory{})
 	keys := &idempotencytest.Memory{}
-	r.Engine.Once = func(context.Context) (idempotency.Store, error) { return keys, nil }
+	r.Engine.Idempotency = func(context.Context) (idempotency.Store, error) { return keys, nil }
 	keyed := call("write", `{"text":"x"}`)
 	keyed.Key = "k"
 	for i, want := range []string{"x 1 1", "x 1 1"} {
@@ -368,8 +368,8 @@ func TestTaskWithKey(t *testing.T) {
 			r.until(task.ID, jobs.InputRequired)
 			r.answer(task.ID, "1", "a", "b")
 		}
-		if got := r.until(task.ID, jobs.Completed); string(got.Body) != `{"said":"`+want+`"}` || got.Round.Key != "k" {
-			t.Errorf("task %d: %s with key %q", i, got.Body, got.Round.Key)
+		if got := r.until(task.ID, jobs.Completed); string(got.Body) != `{"said":"`+want+`"}` || got.Continuation.Key != "k" {
+			t.Errorf("task %d: %s with key %q", i, got.Body, got.Continuation.Key)
 		}
 	}
 	if n := r.runs.Load(); n != 2 { // one run that asked, one with the answer

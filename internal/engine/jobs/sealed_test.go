@@ -14,11 +14,11 @@ import (
 // forgeries change each field that the seal covers.
 var forgeries = map[string]func(*jobs.Task){
 	"ID":           nil, // another id is another task
-	"Place":        func(t *jobs.Task) { t.Place = "/other" },
+	"Workspace":    func(t *jobs.Task) { t.Workspace = "/other" },
 	"Principal":    func(t *jobs.Task) { t.Principal = "eve" },
 	"Tool":         func(t *jobs.Task) { t.Tool = "slow" },
 	"Digest":       func(t *jobs.Task) { t.Digest = "sha256:0" },
-	"Face":         func(t *jobs.Task) { t.Face = "cli" },
+	"Frontend":     func(t *jobs.Task) { t.Frontend = "cli" },
 	"Client":       func(t *jobs.Task) { t.Client = "another" },
 	"Arguments":    func(t *jobs.Task) { t.Arguments = []byte(`{"text":"evil"}`) },
 	"Capabilities": func(t *jobs.Task) { t.Capabilities = nil },
@@ -33,7 +33,7 @@ var forgeries = map[string]func(*jobs.Task){
 	"Content":      func(t *jobs.Task) { t.Content = []byte(`[]`) },
 	"IsError":      func(t *jobs.Task) { t.IsError = true },
 	"Fault":        func(t *jobs.Task) { t.Fault = &engine.ProtocolError{Code: 1, Message: "evil"} },
-	"Round":        func(t *jobs.Task) { t.Round.Approved = true },
+	"Continuation": func(t *jobs.Task) { t.Continuation.Approved = true },
 	"Answers":      func(t *jobs.Task) { t.Answers = map[string]jsontree.Value{"a": jsontree.Str("evil")} },
 	"Asked":        func(t *jobs.Task) { t.Asked = append(t.Asked, "may") },
 	"Owner":        func(t *jobs.Task) { t.Owner = "eve" },
@@ -73,7 +73,7 @@ func TestKeyIsSealed(t *testing.T) {
 	r := newRig(t, &jobs.Sealed{Store: store, Secret: []byte("secret")})
 	id := r.start("both", `{}`).ID
 	r.until(id, jobs.InputRequired)
-	store.tamper(id, func(t *jobs.Task) { t.Round.Key = "evil" })
+	store.tamper(id, func(t *jobs.Task) { t.Continuation.Key = "evil" })
 	wantKind(t, r.Update(t.Context(), "ann", id, answers("x", "a", "b")), contract.NotFound)
 }
 

@@ -54,8 +54,8 @@ func (m *memory) Add(ctx context.Context, t jobs.Task) error {
 			unfinished++
 		}
 	}
-	if unfinished >= jobs.MostUnfinished {
-		return jobs.TooMany()
+	if unfinished >= jobs.MaxUnfinished {
+		return jobs.TooManyError()
 	}
 	t.Revision = 1
 	m.tasks[t.ID] = clone(t)

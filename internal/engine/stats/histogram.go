@@ -69,9 +69,9 @@ func (d *Distribution) Total() uint64 {
 	return total
 }
 
-// Below returns the smallest bound that at least this share of the durations does not exceed. For
+// Quantile returns the smallest bound that at least this share of the durations does not exceed. For
 // durations beyond the last bound it returns the last bound.
-func (d *Distribution) Below(share float64) time.Duration {
+func (d *Distribution) Quantile(share float64) time.Duration {
 	wanted, seen := share*float64(d.Total()), uint64(0)
 	for i, bound := range d.Bounds {
 		if seen += d.Counts[i]; float64(seen) >= wanted {

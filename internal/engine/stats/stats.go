@@ -87,7 +87,7 @@ func (s *Stats) Snapshot() []Line {
 		took := h.snapshot(callBounds[:])
 		lines = append(lines, Line{
 			Tool: of.tool, Outcome: of.outcome, Calls: took.Total(), Took: took,
-			P50: took.Below(.50), P95: took.Below(.95), P99: took.Below(.99),
+			P50: took.Quantile(.50), P95: took.Quantile(.95), P99: took.Quantile(.99),
 		})
 	}
 	slices.SortFunc(lines, func(a, b Line) int {

@@ -150,13 +150,13 @@ func lookup(env map[string]string) func(string) (string, bool) {
 // call records a call that has just ended.
 func call(t *telemetry.Telemetry, parent string, change ...func(*telemetry.Call)) {
 	c := telemetry.Call{
-		Method: "tools/call", Tool: "demo/look", Outcome: "ok", Version: "1.0.0", Caller: "ada", Face: "stdio",
+		Method: "tools/call", Tool: "demo/look", Outcome: "ok", Version: "1.0.0", Caller: "ada", Frontend: "stdio",
 		Started: time.Now(), Took: time.Millisecond, Bytes: 12,
 	}
 	for _, f := range change {
 		f(&c)
 	}
-	t.Called(t.Begin(context.Background(), parent), &c)
+	t.End(t.Begin(context.Background(), parent), &c)
 }
 
 // attrs returns attributes by key, as text.

@@ -71,7 +71,7 @@ func TestSpanAndRecordsAgree(t *testing.T) {
 		tel := telemetry.New(s.options(nil))
 		ctx := tel.Begin(context.Background(), "")
 		slog.New(tel.Tee(slog.DiscardHandler)).InfoContext(ctx, "call")
-		tel.Called(ctx, &telemetry.Call{Method: "tools/call", Tool: "demo/look", Outcome: "ok", Started: time.Now()})
+		tel.End(ctx, &telemetry.Call{Method: "tools/call", Tool: "demo/look", Outcome: "ok", Started: time.Now()})
 		tel.Close()
 		if got, want := s.records[0], s.spans()[0]; got.TraceID() != want.SpanContext.TraceID() ||
 			got.SpanID() != want.SpanContext.SpanID() {

@@ -21,7 +21,7 @@ type Call struct {
 	Outcome    string // ok, asked, replayed, or the kind of failure
 	Version    string // of the contract
 	Caller     string // who called
-	Face       string // the front end that received it
+	Frontend   string // the front end that received it
 	Client     string // the client's own name
 	Connection string // identifies the connection; never the id of a session, which is a secret
 	Err        string // the error code in the vocabulary of the set, if there is an error
@@ -109,7 +109,7 @@ func (c *Call) attributes(o Operation) []attribute.KeyValue {
 	list := append(make(attributes, 0, 20), attribute.Int("remit.result.bytes", c.Bytes))
 	list.addOperation(o)
 	list.add("mcp.session.id", c.Connection)
-	switch c.Face {
+	switch c.Frontend {
 	case "stdio":
 		list.add("network.transport", "pipe")
 	case "http", "console":
@@ -127,7 +127,7 @@ func (c *Call) attributes(o Operation) []attribute.KeyValue {
 	list.add("remit.contract.version", c.Version)
 	list.add("remit.caller", c.Caller)
 	list.add("remit.client", audit.Mask(c.Client, masked)) // the client chooses it
-	list.add("remit.face", c.Face)
+	list.add("remit.face", c.Frontend)
 	list.add("remit.error.code", c.Err)
 	return list
 }

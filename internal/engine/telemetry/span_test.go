@@ -24,7 +24,7 @@ func TestSpansFollowTheConventions(t *testing.T) {
 		{
 			"a tool",
 			telemetry.Call{
-				Method: "tools/call", Tool: "demo/look", Outcome: "ok", Version: "1.2.0", Caller: "ada", Face: "http",
+				Method: "tools/call", Tool: "demo/look", Outcome: "ok", Version: "1.2.0", Caller: "ada", Frontend: "http",
 				Client:     "inspector 1",
 				Connection: "abc", Bytes: 12,
 			},
@@ -41,7 +41,7 @@ func TestSpansFollowTheConventions(t *testing.T) {
 		{
 			"a tool that fails",
 			telemetry.Call{
-				Method: "tools/call", Tool: "demo/look", Outcome: "denied", Face: "stdio",
+				Method: "tools/call", Tool: "demo/look", Outcome: "denied", Frontend: "stdio",
 				Client: "x ghp_abcdefghijklmnopqrstuvwxyz0123456789", Err: "E1",
 			},
 			"tools/call look", true,
@@ -55,7 +55,7 @@ func TestSpansFollowTheConventions(t *testing.T) {
 		},
 		{
 			"a prompt",
-			telemetry.Call{Method: "prompts/get", Tool: "plan", Outcome: "ok", Face: "stdio"},
+			telemetry.Call{Method: "prompts/get", Tool: "plan", Outcome: "ok", Frontend: "stdio"},
 			"prompts/get plan", false,
 			map[string]string{
 				"mcp.method.name": "prompts/get", "gen_ai.prompt.name": "plan", "network.transport": "pipe", "remit.outcome": "ok",
@@ -64,7 +64,7 @@ func TestSpansFollowTheConventions(t *testing.T) {
 		},
 		{
 			"a resource",
-			telemetry.Call{Method: "resources/read", Outcome: "not_found", Face: "cli"},
+			telemetry.Call{Method: "resources/read", Outcome: "not_found", Frontend: "cli"},
 			"resources/read", true,
 			map[string]string{
 				"mcp.method.name": "resources/read", "error.type": "not_found", "remit.outcome": "not_found", "remit.face": "cli",
@@ -86,7 +86,7 @@ func TestSpansFollowTheConventions(t *testing.T) {
 				s := &sink{}
 				tel := s.start(t, nil)
 				tc.call.Started, tc.call.Took = time.Now(), 3*time.Second
-				tel.Called(tel.Begin(context.Background(), ""), &tc.call)
+				tel.End(tel.Begin(context.Background(), ""), &tc.call)
 				tel.Close()
 				got := s.spans()[0]
 				if got.Name != tc.want || (got.Status.Code == codes.Error) != tc.fail || got.SpanKind != trace.SpanKindServer ||
@@ -120,7 +120,7 @@ func TestOff(t *testing.T) {
 	var off *telemetry.Telemetry
 	ctx := context.Background()
 	if n := testing.AllocsPerRun(100, func() {
-		off.Called(off.Begin(ctx, parent), &telemetry.Call{Method: "tools/call", Tool: "demo/look", Outcome: "ok", Started: time.Time{}})
+		off.End(off.Begin(ctx, parent), &telemetry.Call{Method: "tools/call", Tool: "demo/look", Outcome: "ok", Started: time.Time{}})
 	}); n != 0 {
 		t.Errorf("%v allocations a call", n)
 	}
@@ -135,8 +135,8 @@ func BenchmarkCalled(b *testing.B) {
 			b.ReportAllocs()
 			started := time.Now()
 			for b.Loop() {
-				t.Called(t.Begin(context.Background(), parent), &telemetry.Call{
-					Method: "tools/call", Tool: "demo/look", Outcome: "ok", Version: "1.0.0", Caller: "ada", Face: "stdio",
+				t.End(t.Begin(context.Background(), parent), &telemetry.Call{
+					Method: "tools/call", Tool: "demo/look", Outcome: "ok", Version: "1.0.0", Caller: "ada", Frontend: "stdio",
 					Started: started, Took: time.Millisecond,
 				})
 			}

@@ -140,8 +140,8 @@ func (t *Telemetry) Begin(ctx context.Context, parent string) context.Context {
 	return ctx
 }
 
-// Called ends the span that Begin started. It does not block.
-func (t *Telemetry) Called(ctx context.Context, c *Call) {
+// End ends the span that Begin started. It does not block.
+func (t *Telemetry) End(ctx context.Context, c *Call) {
 	if t == nil || !t.spans {
 		return
 	}

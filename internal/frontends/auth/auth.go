@@ -25,8 +25,8 @@ type Tokens interface {
 	// caller; any other error means that the token could not be checked. Check is safe for
 	// concurrent use.
 	Check(ctx context.Context, secret string) (identity.Token, error)
-	// Any reports whether a valid token exists. It is safe for concurrent use.
-	Any(ctx context.Context) (bool, error)
+	// AnyCreated reports whether a valid token exists. It is safe for concurrent use.
+	AnyCreated(ctx context.Context) (bool, error)
 }
 
 var _ Tokens = (*identity.Tokens)(nil)
@@ -44,15 +44,15 @@ const (
 // agentRate is the request rate of an agent whose token does not set one.
 var agentRate = ratelimit.Rate{Requests: 6000, Per: time.Minute}
 
-// Door authenticates requests. Set its fields before the first use; Issuer, Limiter, Audit, Scopes
+// Authenticator authenticates requests. Set its fields before the first use; Issuer, Limiter, Audit, Scopes
 // and DeadlineFactor are optional.
-type Door struct {
-	Tokens   Tokens
-	Issuer   *OIDC // nil if no OIDC issuer is set
-	Mode     Mode
-	Local    identity.Identity // the caller's identity where no token is required
-	Resource func() string     // returns the public base URL of this server, without a trailing slash
-	Scopes   func() []string   // returns the supported scopes, for the metadata document
+type Authenticator struct {
+	Tokens        Tokens
+	Issuer        *OIDC // nil if no OIDC issuer is set
+	Mode          Mode
+	LocalIdentity identity.Identity // the caller's identity where no token is required
+	BaseURL       func() string     // returns the public base URL of this server, without a trailing slash
+	Scopes        func() []string   // returns the supported scopes, for the metadata document
 	// BehindProxy means that requests come through the operator's proxy, so the last address in
 	// X-Forwarded-For is the client's.
 	BehindProxy bool
@@ -74,7 +74,7 @@ type identityKey struct{}
 
 // Guard checks the credentials of every request and rejects those that are not valid. Requests
 // without credentials pass; the engine rejects them if the tool requires identity.
-func (d *Door) Guard(next http.Handler) http.Handler {
+func (d *Authenticator) Guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header["Authorization"] == nil && !hasQueryToken(r.URL) {
 			next.ServeHTTP(w, r)
@@ -89,9 +89,9 @@ func (d *Door) Guard(next http.Handler) http.Handler {
 	})
 }
 
-// Who returns the identity of the sender of a request that passed Guard. An empty principal means
+// Identity returns the identity of the sender of a request that passed Guard. An empty principal means
 // that the caller is anonymous.
-func (d *Door) Who(r *http.Request) identity.Identity {
+func (d *Authenticator) Identity(r *http.Request) identity.Identity {
 	if r.Header["Authorization"] != nil {
 		if who, ok := r.Context().Value(identityKey{}).(*identity.Identity); ok {
 			return *who
@@ -100,20 +100,20 @@ func (d *Door) Who(r *http.Request) identity.Identity {
 	}
 	switch {
 	case !d.Required(r.Context()):
-		return d.Local
+		return d.LocalIdentity
 	case d.requirement.unsure.Load():
-		return identity.Identity{Grant: identity.Unsure}
+		return identity.Identity{Grant: identity.Unverifiable}
 	default:
 		return identity.Identity{}
 	}
 }
 
-// Still reports whether a request that was accepted earlier would be accepted now. It is for
+// StillAllowed reports whether a request that was accepted earlier would be accepted now. It is for
 // long-lived responses. If the credentials cannot be checked at the moment, it returns true.
-func (d *Door) Still(r *http.Request) bool {
+func (d *Authenticator) StillAllowed(r *http.Request) bool {
 	if r.Header["Authorization"] == nil {
-		who := d.Who(r)
-		return who.Principal != "" || who.Grant == identity.Unsure
+		who := d.Identity(r)
+		return who.Principal != "" || who.Grant == identity.Unverifiable
 	}
 	// The client may have disconnected already.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), d.lookupTimeout())
@@ -125,10 +125,10 @@ func (d *Door) Still(r *http.Request) bool {
 	return ref == nil || ref.status >= http.StatusInternalServerError
 }
 
-// Known rejects anonymous callers. It is for lists, metrics and everything else that is not public.
-func (d *Door) Known(next http.Handler) http.Handler {
+// RequireIdentity rejects anonymous callers. It is for lists, metrics and everything else that is not public.
+func (d *Authenticator) RequireIdentity(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if who := d.Who(r); who.Grant == identity.Unsure {
+		if who := d.Identity(r); who.Grant == identity.Unverifiable {
 			d.refuse(w, r, unavailable())
 			return
 		} else if who.Principal == "" {
@@ -142,16 +142,16 @@ func (d *Door) Known(next http.Handler) http.Handler {
 // Challenge answers a call that the engine denied. It sets WWW-Authenticate and returns the status
 // of the response: 401 if the caller is anonymous, 403 if the token lacks a scope. If no other
 // token would help, it returns 0 and sets nothing.
-func (d *Door) Challenge(w http.ResponseWriter, r *http.Request, err error) (status int) {
+func (d *Authenticator) Challenge(w http.ResponseWriter, r *http.Request, err error) (status int) {
 	var lacks *identity.ScopeError
 	scope := ""
 	if errors.As(err, &lacks) {
 		scope = lacks.Needs.String()
-	} else if !errors.Is(err, identity.ErrNobody) {
+	} else if !errors.Is(err, identity.ErrAnonymous) {
 		return 0
 	}
 	var ref *refusal
-	switch nobody := d.Who(r).Principal == ""; {
+	switch nobody := d.Identity(r).Principal == ""; {
 	case nobody:
 		ref = unauthenticated(scope)
 	case lacks != nil:
@@ -166,7 +166,7 @@ func (d *Door) Challenge(w http.ResponseWriter, r *http.Request, err error) (sta
 // admit authenticates a request with credentials and applies the rate limit. A valid token is
 // accepted no matter how many invalid ones came from the same address: clients on one machine or
 // behind one router share an address, and nobody can guess 32 random bytes.
-func (d *Door) admit(r *http.Request) (*identity.Identity, *refusal) {
+func (d *Authenticator) admit(r *http.Request) (*identity.Identity, *refusal) {
 	now := d.Now()
 	var caller caller
 	secret, ref := bearer(r)
@@ -190,7 +190,7 @@ type caller struct {
 }
 
 // check returns the owner of a token.
-func (d *Door) check(ctx context.Context, secret string) (caller, *refusal) {
+func (d *Authenticator) check(ctx context.Context, secret string) (caller, *refusal) {
 	if isRemitToken(secret) {
 		token, err := d.Tokens.Check(ctx, secret)
 		if err != nil {
@@ -202,7 +202,7 @@ func (d *Door) check(ctx context.Context, secret string) (caller, *refusal) {
 	if d.Issuer == nil {
 		return caller{}, invalidTokenf("This is not a Remit token; Remit tokens begin with %s", identity.Prefix)
 	}
-	who, err := d.Issuer.check(ctx, secret, d.Resource(), d.Now)
+	who, err := d.Issuer.check(ctx, secret, d.BaseURL(), d.Now)
 	if err != nil {
 		return caller{}, d.checkFailed(err)
 	}
@@ -211,7 +211,7 @@ func (d *Door) check(ctx context.Context, secret string) (caller, *refusal) {
 
 // checkFailed converts the error of a check into a refusal. Only a denied token is answered with
 // 401: a client must not ask for a new token because of an error on the server.
-func (d *Door) checkFailed(err error) *refusal {
+func (d *Authenticator) checkFailed(err error) *refusal {
 	failure := contract.AsError(err)
 	if failure.Kind == contract.Denied {
 		ref := invalidTokenf("%s", failure.Message)
@@ -223,7 +223,7 @@ func (d *Door) checkFailed(err error) *refusal {
 }
 
 // checkRate applies the rate limit of an agent.
-func (d *Door) checkRate(ctx context.Context, c caller, now time.Time) *refusal {
+func (d *Authenticator) checkRate(ctx context.Context, c caller, now time.Time) *refusal {
 	if d.Limiter == nil {
 		return nil
 	}
@@ -256,7 +256,7 @@ type requirement struct {
 
 // Required reports whether callers must send a token. Once a token has existed, it returns true
 // until the program ends: revoking the last token does not open the server.
-func (d *Door) Required(ctx context.Context) bool {
+func (d *Authenticator) Required(ctx context.Context) bool {
 	switch {
 	case d.Mode != Auto:
 		return d.Mode == On
@@ -277,13 +277,13 @@ func (n *requirement) isFresh(now time.Time) bool {
 }
 
 // lookupTimeout returns the timeout of a token lookup.
-func (d *Door) lookupTimeout() time.Duration {
+func (d *Authenticator) lookupTimeout() time.Duration {
 	return tokenLookupTimeout * time.Duration(max(1, d.DeadlineFactor))
 }
 
 // checkTokens checks whether a token exists. If the check fails, callers must send a token, because
 // one may exist.
-func (d *Door) checkTokens(ctx context.Context) bool {
+func (d *Authenticator) checkTokens(ctx context.Context) bool {
 	n := &d.requirement
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -293,7 +293,7 @@ func (d *Door) checkTokens(ctx context.Context) bool {
 	// Other requests use the result, so a client that disconnects must not cancel the check.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.lookupTimeout())
 	defer cancel()
-	found, err := d.Tokens.Any(ctx)
+	found, err := d.Tokens.AnyCreated(ctx)
 	if err != nil {
 		d.Log.Warn("check for tokens failed; callers must send a token", "error", err)
 	}

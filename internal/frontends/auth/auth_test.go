@@ -82,7 +82,7 @@ func TestStill(t *testing.T) {
 			if tc.token != "" {
 				r.Header.Set("Authorization", "Bearer "+tc.token)
 			}
-			if got := g.Still(r); got != tc.want {
+			if got := g.StillAllowed(r); got != tc.want {
 				t.Errorf("Still = %v, want %v", got, tc.want)
 			}
 			if len(g.audit.records) > 0 {
@@ -97,7 +97,7 @@ func TestUnguarded(t *testing.T) {
 	g := newRig(t)
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.Header.Set("Authorization", "Bearer "+good)
-	if who := g.Who(r); who.Principal != "" || who.Grant != nil {
+	if who := g.Identity(r); who.Principal != "" || who.Grant != nil {
 		t.Errorf("%v, want an anonymous identity", who)
 	}
 }
@@ -143,7 +143,7 @@ func TestRequired(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		g.tokens.err = errors.New("the database is away")
 		check(true, 2) // a token may exist
-		if who := g.Who(httptest.NewRequest(http.MethodGet, "/", http.NoBody)); who.Principal != "" || who.Grant != identity.Unsure {
+		if who := g.Identity(httptest.NewRequest(http.MethodGet, "/", http.NoBody)); who.Principal != "" || who.Grant != identity.Unverifiable {
 			t.Errorf("identity is %+v while tokens cannot be checked", who)
 		}
 		g.tokens.err = nil
@@ -184,7 +184,7 @@ func TestRequiredCanceledRequest(t *testing.T) {
 // cancelable fails if its context is canceled.
 type cancelable struct{ *tokens }
 
-func (l cancelable) Any(ctx context.Context) (bool, error) { return false, ctx.Err() }
+func (l cancelable) AnyCreated(ctx context.Context) (bool, error) { return false, ctx.Err() }
 
 // TestRequiredWithIssuer checks that an issuer makes a token required.
 func TestRequiredWithIssuer(t *testing.T) {
@@ -240,7 +240,7 @@ func TestChallenge(t *testing.T) {
 		status            int
 		header            string
 	}{
-		{"anonymous", "/tools/x", "", identity.Unnamed(nil, "This server"), 401, `Bearer realm="remit", ` + metadata + `"`},
+		{"anonymous", "/tools/x", "", identity.AnonymousError(nil, "This server"), 401, `Bearer realm="remit", ` + metadata + `"`},
 		{"anonymous, scope known", "/mcp", "", scope, 401, `Bearer realm="remit", scope="tasks:write", ` + metadata + `"`},
 		{"a scope is missing", "/mcp", good, contract.Errorf(contract.Denied, "no").Because(scope), 403, `Bearer realm="remit", error="insufficient_scope", error_description="This needs a token with the scope tasks:write", scope="tasks:write", ` + metadata + `"`},
 		{"of one toolset", "/mcp/tasks", good, scope, 403, `Bearer realm="remit", error="insufficient_scope", error_description="This needs a token with the scope tasks:write", scope="tasks:write", ` + metadata + `/tasks"`},
@@ -320,7 +320,7 @@ func (s discardWriter) WriteHeader(int)             {}
 func TestGuardAllocatesNothing(t *testing.T) {
 	g, r := newRig(t), httptest.NewRequest(http.MethodPost, "/tools/x", nil)
 	handler := g.Guard(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		if g.Who(r).Principal != "local" {
+		if g.Identity(r).Principal != "local" {
 			t.Error("wrong principal")
 		}
 	}))
@@ -344,7 +344,7 @@ func BenchmarkGuard(b *testing.B) {
 			if token != "" {
 				r.Header.Set("Authorization", "Bearer "+token)
 			}
-			handler := g.Guard(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { g.Who(r) }))
+			handler := g.Guard(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { g.Identity(r) }))
 			b.ReportAllocs()
 			for b.Loop() {
 				handler.ServeHTTP(w, r)
@@ -399,7 +399,7 @@ type slowTokens struct {
 	lookups, release chan struct{}
 }
 
-func (s *slowTokens) Any(context.Context) (bool, error) {
+func (s *slowTokens) AnyCreated(context.Context) (bool, error) {
 	s.lookups <- struct{}{}
 	<-s.release
 	return false, nil

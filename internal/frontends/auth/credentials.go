@@ -21,15 +21,17 @@ var guessRate = ratelimit.Rate{Requests: 30, Per: time.Minute}
 
 // countGuess counts a failed attempt and returns how long to wait if there were too many. The
 // counts stay in memory: an unknown caller must not cause writes to a database.
-func (d *Door) countGuess(from netip.Prefix, now time.Time) time.Duration {
+func (d *Authenticator) countGuess(from netip.Prefix, now time.Time) time.Duration {
 	d.guessesOnce.Do(func() { d.guesses = ratelimit.NewMemory() })
 	wait, _ := d.guesses.Allow(context.Background(), from.String(), guessRate, now) // fails only for an invalid rate
 	return wait
 }
 
-// Address returns the client's address as text: an IPv4 address or an IPv6 network. It returns
+// ClientAddress returns the client's address as text: an IPv4 address or an IPv6 network. It returns
 // "unknown" if the request has no valid address.
-func (d *Door) Address(r *http.Request) string { return formatNetwork(d.clientNetwork(r)) }
+func (d *Authenticator) ClientAddress(r *http.Request) string {
+	return formatNetwork(d.clientNetwork(r))
+}
 
 func formatNetwork(from netip.Prefix) string {
 	switch {
@@ -43,7 +45,7 @@ func formatNetwork(from netip.Prefix) string {
 
 // clientNetwork returns the network that a request comes from. IPv6 addresses count by their /64
 // network, because one client usually controls all of it.
-func (d *Door) clientNetwork(r *http.Request) netip.Prefix {
+func (d *Authenticator) clientNetwork(r *http.Request) netip.Prefix {
 	if d.BehindProxy {
 		// Only the last address was written by the proxy; a client can forge the others.
 		if hops := r.Header["X-Forwarded-For"]; len(hops) > 0 {
@@ -77,7 +79,7 @@ func parseNetwork(address string) netip.Prefix {
 // recordFailure counts and records a request with bad credentials, and returns the refusal to send.
 // It does not count or record a request that could not be checked, and does not record one that
 // exceeds guessRate.
-func (d *Door) recordFailure(r *http.Request, ref *refusal, now time.Time) *refusal {
+func (d *Authenticator) recordFailure(r *http.Request, ref *refusal, now time.Time) *refusal {
 	if ref.status >= http.StatusInternalServerError {
 		return ref
 	}
@@ -90,7 +92,7 @@ func (d *Door) recordFailure(r *http.Request, ref *refusal, now time.Time) *refu
 		return ref
 	}
 	err := d.Audit.Write(context.WithoutCancel(r.Context()), &audit.Record{
-		Time: now, Face: "http", Client: truncate(r.UserAgent()), Tool: "door/token",
+		Time: now, Frontend: "http", Client: truncate(r.UserAgent()), Tool: "door/token",
 		Arguments: jsontree.Obj(
 			jsontree.M("address", jsontree.Str(formatNetwork(from))),
 			jsontree.M("path", jsontree.Str(truncate(r.URL.Path))),

@@ -184,7 +184,7 @@ func TestAuditRecord(t *testing.T) {
 		t.Fatalf("%d records", len(g.audit.records))
 	}
 	got := g.audit.records[0]
-	if got.Tool != "door/token" || got.Outcome != "denied" || got.Principal != "" || got.Face != "http" || got.Time.IsZero() || len(got.Client) > 100 {
+	if got.Tool != "door/token" || got.Outcome != "denied" || got.Principal != "" || got.Frontend != "http" || got.Time.IsZero() || len(got.Client) > 100 {
 		t.Errorf("%+v", got)
 	}
 	want := `{"address":"2001:db8::/64","path":"/tools/x","reason":"The token is unknown here"}`
@@ -221,7 +221,7 @@ func TestClientAddress(t *testing.T) {
 			r.Header["X-Forwarded-For"] = tc.forwarded
 			r.Header.Set("Authorization", "Bearer remit_nobody")
 			g.send(r)
-			if got := g.Address(r); got != tc.want {
+			if got := g.ClientAddress(r); got != tc.want {
 				t.Errorf("%s, want %s", got, tc.want)
 			}
 			if got := g.audit.records[0].Arguments.Field("address"); got.Text != tc.want {

@@ -58,7 +58,7 @@ func unavailable() *refusal {
 func seconds(wait time.Duration) int { return int((wait + time.Second - 1) / time.Second) }
 
 // refuse writes the response: a JSON-RPC error for MCP endpoints, plain JSON for others.
-func (d *Door) refuse(w http.ResponseWriter, r *http.Request, ref *refusal) {
+func (d *Authenticator) refuse(w http.ResponseWriter, r *http.Request, ref *refusal) {
 	header := w.Header()
 	if ref.status == http.StatusUnauthorized || ref.status == http.StatusBadRequest {
 		d.challenge(w, r, ref)
@@ -81,7 +81,7 @@ func (d *Door) refuse(w http.ResponseWriter, r *http.Request, ref *refusal) {
 }
 
 // challenge sets WWW-Authenticate, which tells the client what the request needs.
-func (d *Door) challenge(w http.ResponseWriter, r *http.Request, ref *refusal) {
+func (d *Authenticator) challenge(w http.ResponseWriter, r *http.Request, ref *refusal) {
 	var b strings.Builder
 	b.WriteString(`Bearer realm="remit"`)
 	add := func(name, value string) {
@@ -94,7 +94,7 @@ func (d *Door) challenge(w http.ResponseWriter, r *http.Request, ref *refusal) {
 		add("error_description", ref.message)
 	}
 	add("scope", ref.scope)
-	add("resource_metadata", d.Resource()+metadataPath+resourcePath(r.URL))
+	add("resource_metadata", d.BaseURL()+metadataPath+resourcePath(r.URL))
 	w.Header().Set("WWW-Authenticate", b.String())
 }
 
@@ -129,7 +129,7 @@ const metadataPath = "/.well-known/oauth-protected-resource"
 
 // Register adds the protected resource metadata (RFC 9728), from which clients learn where to get
 // tokens.
-func (d *Door) Register(mux *http.ServeMux) {
+func (d *Authenticator) Register(mux *http.ServeMux) {
 	for _, resource := range []string{"", "/mcp", "/mcp/{toolset}"} {
 		mux.HandleFunc("GET "+metadataPath+resource, d.metadata)
 		mux.HandleFunc("OPTIONS "+metadataPath+resource, d.preflight)
@@ -146,8 +146,8 @@ func IsMetadata(r *http.Request) bool {
 	return ok && (rest == "" || rest[0] == '/') && path.Clean(r.URL.Path) == r.URL.Path // an unclean path may be routed elsewhere
 }
 
-func (d *Door) metadata(w http.ResponseWriter, r *http.Request) {
-	resource := d.Resource()
+func (d *Authenticator) metadata(w http.ResponseWriter, r *http.Request) {
+	resource := d.BaseURL()
 	if toolset := r.PathValue("toolset"); toolset != "" {
 		resource += "/mcp/" + url.PathEscape(toolset)
 	} else if r.URL.Path != metadataPath {
@@ -174,7 +174,7 @@ func (d *Door) metadata(w http.ResponseWriter, r *http.Request) {
 }
 
 // preflight allows web pages to send the headers of MCP clients.
-func (d *Door) preflight(w http.ResponseWriter, _ *http.Request) {
+func (d *Authenticator) preflight(w http.ResponseWriter, _ *http.Request) {
 	header := w.Header()
 	header.Set("Access-Control-Allow-Origin", "*")
 	header.Set("Access-Control-Allow-Methods", "GET")

@@ -62,7 +62,7 @@ func (k *tokens) Check(_ context.Context, secret string) (identity.Token, error)
 	}
 }
 
-func (k *tokens) Any(context.Context) (bool, error) {
+func (k *tokens) AnyCreated(context.Context) (bool, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.asked++
@@ -86,7 +86,7 @@ func (a *auditor) Write(_ context.Context, r *audit.Record, _ bool) error {
 
 // rig is an authenticator with a handler behind it.
 type rig struct {
-	*auth.Door
+	*auth.Authenticator
 	t       testing.TB
 	tokens  *tokens
 	audit   *auditor
@@ -96,14 +96,14 @@ type rig struct {
 
 func newRig(t testing.TB) *rig {
 	g := &rig{t: t, tokens: &tokens{}, audit: &auditor{}, log: &strings.Builder{}}
-	g.Door = &auth.Door{
-		Tokens: g.tokens, Local: identity.Identity{Principal: "local"}, Resource: func() string { return base },
+	g.Authenticator = &auth.Authenticator{
+		Tokens: g.tokens, LocalIdentity: identity.Identity{Principal: "local"}, BaseURL: func() string { return base },
 		Scopes: func() []string { return []string{"tasks:read", "tasks:write"} }, Limiter: ratelimit.NewMemory(), Audit: g.audit,
 		Log: slog.New(slog.NewTextHandler(g.log, &slog.HandlerOptions{Level: slog.LevelDebug})), Now: time.Now,
 	}
 	mux := http.NewServeMux()
 	g.Register(mux)
-	mux.Handle("/known", g.Known(http.HandlerFunc(g.answer)))
+	mux.Handle("/known", g.RequireIdentity(http.HandlerFunc(g.answer)))
 	mux.HandleFunc("/", g.answer)
 	g.handler = g.Guard(mux)
 	return g
@@ -111,7 +111,7 @@ func newRig(t testing.TB) *rig {
 
 // answer answers with the caller's identity and scopes.
 func (g *rig) answer(w http.ResponseWriter, r *http.Request) {
-	who := g.Who(r)
+	who := g.Identity(r)
 	text := who.Principal
 	if who.Grant != nil {
 		text += " for " + who.Grant.User + " with " + who.Grant.Scopes.String()

@@ -81,7 +81,7 @@ func viewOf(r approval.Request) requestView {
 	return requestView{
 		ID: r.ID, State: r.Stage(time.Now()), Tool: r.Tool, Version: r.Version, Digest: r.Digest, Principal: r.Principal, Arguments: args,
 		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, DecidedAt: r.DecidedAt, DecidedBy: r.DecidedBy,
-		Reason: r.Reason, SpentAt: r.SpentAt,
+		Reason: r.Reason, SpentAt: r.UsedAt,
 	}
 }
 

@@ -28,7 +28,7 @@ func (p *Program) auditList() *cobra.Command {
 			if err := checkOutcome(f.Outcome); err != nil {
 				return usageError{err}
 			}
-			records, err := w.Calls().Latest(c.Context(), f, limit)
+			records, err := w.CallIndex().Latest(c.Context(), f, limit)
 			if err != nil {
 				return err
 			}
@@ -69,7 +69,7 @@ func (p *Program) auditVerify() *cobra.Command {
 		Use:  "verify",
 		Args: cobra.NoArgs,
 		RunE: p.with(func(c *cobra.Command, w Workspace, _ []string) error {
-			count, err := audit.Verify(c.Context(), w.Records())
+			count, err := audit.Verify(c.Context(), w.AuditRecords())
 			if broken, ok := errors.AsType[*audit.BrokenError](err); ok {
 				return fmt.Errorf("the audit log is broken at %w (the %d records before it are intact)", broken, count)
 			}

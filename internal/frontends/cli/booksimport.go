@@ -32,8 +32,8 @@ func (b *bookCommands) importing() *cobra.Command {
 	c.Flags().StringVar(&o.Book, "book", "", "id of the book (default: made from the folder's name)")
 	c.Flags().StringVar(&o.Title, "title", "", "title of the book (default: from book.yaml or the README)")
 	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "show what would be imported, without writing anything")
-	c.Flags().BoolVar(&o.KeepPlaces, "keep-places", false, "keep media files next to the lessons")
-	c.Flags().BoolVar(&o.SkipBad, "skip-bad", false, "skip files that cannot be imported")
+	c.Flags().BoolVar(&o.KeepPaths, "keep-places", false, "keep media files next to the lessons")
+	c.Flags().BoolVar(&o.SkipFailed, "skip-bad", false, "skip files that cannot be imported")
 	return c
 }
 
@@ -103,13 +103,13 @@ func countFiles(i books.Imported, outcome string) int {
 
 // reportImport prints the result of an import. It fails if bad files stopped the import.
 func (b *bookCommands) reportImport(done books.Imported, o books.ImportOptions) error {
-	stopped := len(done.Bad) > 0 && !o.SkipBad
-	for _, bad := range done.Bad {
-		fmt.Fprintf(b.Stderr, "remit: %s: %s\n", approval.Plain(bad.From), approval.Plain(bad.Why))
+	stopped := len(done.Failed) > 0 && !o.SkipFailed
+	for _, bad := range done.Failed {
+		fmt.Fprintf(b.Stderr, "remit: %s: %s\n", approval.Plain(bad.From), approval.Plain(bad.Reason))
 	}
 	switch {
 	case b.asJSON:
-		done.Left, done.Bad = append([]books.LeftOut{}, done.Left...), append([]books.LeftOut{}, done.Bad...)
+		done.Skipped, done.Failed = append([]books.SkippedFile{}, done.Skipped...), append([]books.SkippedFile{}, done.Failed...)
 		done.Files = append([]books.ImportedFile{}, done.Files...)
 		if err := writeJSON(b.Stdout, done); err != nil {
 			return err
@@ -148,12 +148,12 @@ func (b *bookCommands) printImported(done books.Imported) {
 // printLeft lists the first files that were left out.
 func (b *bookCommands) printLeft(done books.Imported) {
 	const limit = 10
-	for i, left := range done.Left {
+	for i, left := range done.Skipped {
 		if i == limit {
-			fmt.Fprintf(b.Stdout, "Left out: %d more\n", len(done.Left)-limit)
+			fmt.Fprintf(b.Stdout, "Left out: %d more\n", len(done.Skipped)-limit)
 			return
 		}
-		fmt.Fprintf(b.Stdout, "Left out: %s (%s)\n", approval.Plain(left.From), left.Why)
+		fmt.Fprintf(b.Stdout, "Left out: %s (%s)\n", approval.Plain(left.From), left.Reason)
 	}
 }
 

@@ -19,8 +19,8 @@ import (
 	"remit/internal/engine/telemetry"
 )
 
-// Local is the principal of calls from the command line and over stdio.
-const Local = "local"
+// LocalPrincipal is the principal of calls from the command line and over stdio.
+const LocalPrincipal = "local"
 
 func (p *Program) callCommand() *cobra.Command {
 	var document, key string
@@ -54,7 +54,7 @@ func (p *Program) call(ctx context.Context, e *engine.Engine, call engine.Call, 
 	if call.Args, err = p.arguments(tool, pairs, document); err != nil {
 		return usageError{err}
 	}
-	call.Principal, call.Face, call.Client, call.Peer = Local, "cli", "remit/"+p.Version, terminal{p}
+	call.Principal, call.Frontend, call.Client, call.Peer = LocalPrincipal, "cli", "remit/"+p.Version, terminal{p}
 	call.Trace = p.trace()
 	result, err := e.Call(ctx, call)
 	if err != nil {
@@ -86,10 +86,10 @@ func (p *Program) printNotes(result *engine.Result) {
 	if result.Replayed {
 		fmt.Fprintln(p.Stderr, "(replayed: the key was used before, so the tool did not run again)")
 	}
-	if note := result.Remarks.Field("note"); note.Text != "" {
+	if note := result.Metadata.Field("note"); note.Text != "" {
 		fmt.Fprintf(p.Stderr, "(%s)\n", note.Text)
 	}
-	switch notes := result.Notes; {
+	switch notes := result.Truncation; {
 	case notes.Truncated && notes.Total >= 0:
 		fmt.Fprintf(p.Stderr, "(truncated: showing %d of %d)\n", notes.Shown, notes.Total)
 	case notes.Truncated:

@@ -44,17 +44,17 @@ type listIn struct {
 
 type listOut struct {
 	Result []string `json:"result"`
-	notes  engine.Notes
+	notes  engine.Truncation
 }
 
-func (o listOut) Notes() engine.Notes { return o.notes }
+func (o listOut) Truncation() engine.Truncation { return o.notes }
 
 // TestBareList checks that stdout has the same list as the other front ends, and stderr says how
 // much of it is missing.
 func TestBareList(t *testing.T) {
 	set := enginetest.Load(t, "name: demo\ntitle: Demo\ndescription: For tests.\nshape: plain\n", map[string]string{"list": listYAML})
 	list := func(_ context.Context, in listIn) (listOut, error) {
-		return listOut{[]string{"a", "b"}, engine.Notes{Truncated: in.Total != 0, Total: in.Total}}, nil
+		return listOut{[]string{"a", "b"}, engine.Truncation{Truncated: in.Total != 0, Total: in.Total}}, nil
 	}
 	e := enginetest.New(t, set, map[string]engine.Handler{"list": engine.Handle(list)}, engine.Options{})
 	for total, want := range map[string]string{
@@ -83,6 +83,6 @@ type toolsOnly struct {
 	engine *engine.Engine
 }
 
-func (w toolsOnly) Engine() *engine.Engine    { return w.engine }
-func (toolsOnly) Reach(context.Context) error { return nil }
-func (toolsOnly) Close() error                { return nil }
+func (w toolsOnly) Engine() *engine.Engine           { return w.engine }
+func (toolsOnly) PingDatabase(context.Context) error { return nil }
+func (toolsOnly) Close() error                       { return nil }

@@ -40,10 +40,10 @@ type Workspace interface {
 	Engine() *engine.Engine
 	// Approvals returns the store of approvals. The first call opens it.
 	Approvals(ctx context.Context) (approval.Store, error)
-	// Records returns a reader of the audit records.
-	Records() audit.Reader
-	// Calls returns the index of the recorded calls.
-	Calls() *auditindex.Index
+	// AuditRecords returns a reader of the audit records.
+	AuditRecords() audit.Reader
+	// CallIndex returns the index of the recorded calls.
+	CallIndex() *auditindex.Index
 	// Code returns the text of the project. The first search reads it.
 	Code() Code
 	// Knowledge returns the index for the search by meaning. The first use opens it.
@@ -52,9 +52,9 @@ type Workspace interface {
 	Identity() Identity
 	// Library returns the books. The first use opens their store.
 	Library() *books.Library
-	// Reach checks that the database can be used, if the workspace stores anything there. Calls
+	// PingDatabase checks that the database can be used, if the workspace stores anything there. Calls
 	// open the database themselves, but this error tells the operator more about the cause.
-	Reach(ctx context.Context) error
+	PingDatabase(ctx context.Context) error
 	// ServeStdio serves MCP until in ends.
 	ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error
 	// Serve serves HTTP until ctx is done. It calls ready with the address it listens on.
@@ -290,7 +290,7 @@ func (p *Program) open(cmd *cobra.Command, toolsets ...string) (Workspace, error
 		settings.LogLevel = slog.LevelInfo // the log is the only view of what a server does
 	}
 	log := p.Logger(p.Stderr, settings.LogLevel)
-	if loosened := settings.Loosened(); len(loosened) > 0 {
+	if loosened := settings.WeakenedProtections(); len(loosened) > 0 {
 		log.Warn("the configuration file switches off protections", "file", settings.Config, "settings", strings.Join(loosened, ", "))
 	}
 	w, err := p.Open(cmd.Context(), settings, log)

@@ -16,17 +16,17 @@ type Status string
 
 // The results of a check.
 const (
-	Well   Status = "ok"
-	Warned Status = "warn" // it works, but somebody should look at it
-	Failed Status = "fail"
+	StatusOK   Status = "ok"
+	StatusWarn Status = "warn" // it works, but somebody should look at it
+	StatusFail Status = "fail"
 )
 
 // Check is one check of doctor with its result.
 type Check struct {
-	Name   string `json:"check"`
-	Status Status `json:"status"`
-	Found  string `json:"found"`
-	Fix    string `json:"fix,omitempty"` // what to do; "" if the status is ok
+	Name    string `json:"check"`
+	Status  Status `json:"status"`
+	Finding string `json:"found"`
+	Fix     string `json:"fix,omitempty"` // what to do; "" if the status is ok
 }
 
 // Checker is a workspace that can check itself.
@@ -46,7 +46,7 @@ func (p *Program) doctorCommand() *cobra.Command {
 			for _, c := range checks {
 				count[c.Status]++
 			}
-			return failedIf(count[Failed] > 0 || strict && count[Warned] > 0, p.printChecks(checks, count[Failed], count[Warned]))
+			return failedIf(count[StatusFail] > 0 || strict && count[StatusWarn] > 0, p.printChecks(checks, count[StatusFail], count[StatusWarn]))
 		},
 	}
 	c.Flags().BoolVar(&strict, "strict", false, "exit with 1 for warnings too")
@@ -57,15 +57,15 @@ func (p *Program) doctorCommand() *cobra.Command {
 func (p *Program) runChecks(cmd *cobra.Command) []Check {
 	checks := []Check{
 		{
-			Name: "version", Status: Well,
-			Found: fmt.Sprintf("remit %s, %s, %s on %s", p.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH),
+			Name: "version", Status: StatusOK,
+			Finding: fmt.Sprintf("remit %s, %s, %s on %s", p.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH),
 		},
 		p.checkClock(),
 	}
 	settings, err := resolveSettings(cmd.Flags(), p.Env)
 	if err != nil {
 		checks = append(checks, Check{
-			"configuration", Failed,
+			"configuration", StatusFail,
 			message(err),
 			"Correct the setting; \"remit init\" writes a file that explains every setting.",
 		})
@@ -83,25 +83,25 @@ func (p *Program) checkOpened(cmd *cobra.Command, settings Settings) (checks []C
 	settings.Watch = false
 	opened, err := p.Open(cmd.Context(), settings, p.Logger(p.Stderr, slog.LevelError))
 	if err != nil {
-		return []Check{{"opening", Failed, message(settings.locate(err)), "Remit cannot serve this workspace until this is fixed."}}
+		return []Check{{"opening", StatusFail, message(settings.locate(err)), "Remit cannot serve this workspace until this is fixed."}}
 	}
 	if checker, ok := opened.(Checker); ok {
 		checks = checker.Checks(cmd.Context())
 	}
 	if err := opened.Close(); err != nil {
-		checks = append(checks, Check{"closing", Failed, message(err), "The latest data may be lost; check the disk."})
+		checks = append(checks, Check{"closing", StatusFail, message(err), "The latest data may be lost; check the disk."})
 	}
 	return checks
 }
 
 // checkConfiguration warns of a configuration file that switches off protections.
 func checkConfiguration(s *Settings) Check {
-	c := Check{Name: "configuration", Status: Well, Found: "no file; defaults, flags and environment variables apply"}
+	c := Check{Name: "configuration", Status: StatusOK, Finding: "no file; defaults, flags and environment variables apply"}
 	if isFile(s.Config) {
-		c.Found = s.Config + " is valid"
+		c.Finding = s.Config + " is valid"
 	}
-	if loosened := s.Loosened(); len(loosened) > 0 {
-		c.Status, c.Found = Warned, fmt.Sprintf("%s switches off protections: %s", s.Config, strings.Join(loosened, ", "))
+	if loosened := s.WeakenedProtections(); len(loosened) > 0 {
+		c.Status, c.Finding = StatusWarn, fmt.Sprintf("%s switches off protections: %s", s.Config, strings.Join(loosened, ", "))
 		c.Fix = "Anybody who can write that file can switch off protections. Remove the setting from it, or set it by " +
 			"flag or environment variable."
 	}
@@ -114,9 +114,9 @@ func (p *Program) printChecks(checks []Check, failed, warned int) error {
 	}
 	t := table{colour: p.colours()}
 	for _, c := range checks {
-		t.add(string(c.Status), c.Name, c.Found)
-		if c.Status != Well {
-			t.paint(0, map[Status]paint{Failed: red, Warned: yellow}[c.Status])
+		t.add(string(c.Status), c.Name, c.Finding)
+		if c.Status != StatusOK {
+			t.paint(0, map[Status]paint{StatusFail: red, StatusWarn: yellow}[c.Status])
 		}
 	}
 	t.write(p.Stdout)
@@ -126,7 +126,7 @@ func (p *Program) printChecks(checks []Check, failed, warned int) error {
 	}
 	fmt.Fprintf(p.Stdout, "\n%d failed, %d warned. What to do:\n", failed, warned)
 	for _, c := range checks {
-		if c.Status != Well {
+		if c.Status != StatusOK {
 			p.printFix(c)
 		}
 	}
@@ -136,7 +136,7 @@ func (p *Program) printChecks(checks []Check, failed, warned int) error {
 // printFix prints a problem and its fix, wrapped to the width of the terminal.
 func (p *Program) printFix(c Check) {
 	maxWidth := widthOf(p.Stdout)
-	for i, line := range slices.Concat(wrapped(c.Name+": "+c.Found+".", maxWidth-2), wrapped(c.Fix, maxWidth-2)) {
+	for i, line := range slices.Concat(wrapped(c.Name+": "+c.Finding+".", maxWidth-2), wrapped(c.Fix, maxWidth-2)) {
 		lead := "  "
 		if i == 0 {
 			lead = "- "

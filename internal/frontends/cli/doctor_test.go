@@ -45,7 +45,7 @@ func (p *person) findings(t *testing.T, args ...string) (map[string]Check, int) 
 	}
 	found := map[string]Check{}
 	for _, c := range report.Checks {
-		if c.Status != Well && c.Fix == "" {
+		if c.Status != StatusOK && c.Fix == "" {
 			t.Errorf("no fix: %+v", c)
 		}
 		found[c.Name] = c
@@ -62,7 +62,7 @@ func TestDoctorWell(t *testing.T) {
 	p.isWell()
 	found, code := p.findings(t, "--strict")
 	for _, name := range []string{"version", "clock", "configuration", "workspace", "data", "address", "clients"} {
-		if found[name].Status != Well {
+		if found[name].Status != StatusOK {
 			t.Errorf("%s: %+v", name, found[name])
 		}
 	}
@@ -84,35 +84,35 @@ func TestDoctorFinds(t *testing.T) {
 		status             Status
 		make               func(t *testing.T, p *person)
 	}{
-		{"a workspace that does not open", "opening", "it cannot be opened", Failed, func(_ *testing.T, p *person) {
+		{"a workspace that does not open", "opening", "it cannot be opened", StatusFail, func(_ *testing.T, p *person) {
 			p.open = func(Settings) (Workspace, error) { return nil, errors.New("it cannot be opened") }
 		}},
-		{"what the workspace finds", "books", "gone", Failed, func(_ *testing.T, p *person) {
+		{"what the workspace finds", "books", "gone", StatusFail, func(_ *testing.T, p *person) {
 			p.open = func(Settings) (Workspace, error) {
-				return checkedWorkspace{checks: []Check{{"books", Failed, "gone", "bring them back"}}}, nil
+				return checkedWorkspace{checks: []Check{{"books", StatusFail, "gone", "bring them back"}}}, nil
 			}
 		}},
-		{"a broken file", "configuration", `unknown key "aprove"`, Failed, func(t *testing.T, p *person) {
+		{"a broken file", "configuration", `unknown key "aprove"`, StatusFail, func(t *testing.T, p *person) {
 			put(t, p.root, "remit.yaml", "aprove: ask\n")
 		}},
-		{"a file that loosens", "configuration", "switches off protections: approve: auto", Warned, func(t *testing.T, p *person) {
+		{"a file that loosens", "configuration", "switches off protections: approve: auto", StatusWarn, func(t *testing.T, p *person) {
 			put(t, p.root, "remit.yaml", "approve: auto\n")
 		}},
-		{"a data folder that is a file", "data", "is not a folder", Failed, func(t *testing.T, p *person) {
+		{"a data folder that is a file", "data", "is not a folder", StatusFail, func(t *testing.T, p *person) {
 			put(t, p.root, ".remit", "")
 		}},
-		{"a data folder that cannot be made", "data", "does not exist and cannot be created: ", Failed, func(t *testing.T, p *person) {
+		{"a data folder that cannot be made", "data", "does not exist and cannot be created: ", StatusFail, func(t *testing.T, p *person) {
 			if err := os.Symlink("nowhere", filepath.Join(p.home, "gone")); err != nil {
 				t.Skip(err)
 			}
 			p.env["REMIT_DATA"] = filepath.Join(p.home, "gone", "deep", "data")
 		}},
-		{"a data folder that is a link", "data", "is a symbolic link", Failed, func(t *testing.T, p *person) {
+		{"a data folder that is a link", "data", "is a symbolic link", StatusFail, func(t *testing.T, p *person) {
 			if err := os.Symlink(t.TempDir(), filepath.Join(p.root, ".remit")); err != nil {
 				t.Skip(err)
 			}
 		}},
-		{"a data folder for all", "data mode", "has mode 755", Warned, func(t *testing.T, p *person) {
+		{"a data folder for all", "data mode", "has mode 755", StatusWarn, func(t *testing.T, p *person) {
 			if runtime.GOOS == "windows" {
 				t.Skip("modes are not those of Windows")
 			}
@@ -121,33 +121,33 @@ func TestDoctorFinds(t *testing.T) {
 				t.Fatal(err)
 			}
 		}},
-		{"data that git takes along", "git", "git may commit your data", Warned, func(t *testing.T, p *person) {
+		{"data that git takes along", "git", "git may commit your data", StatusWarn, func(t *testing.T, p *person) {
 			put(t, p.root, ".git/HEAD", "")
 			put(t, p.root, ".remit/.gitignore", "*.db\n")
 		}},
-		{"another server", "address", "the program that listens there is not Remit", Failed, func(t *testing.T, p *person) {
+		{"another server", "address", "the program that listens there is not Remit", StatusFail, func(t *testing.T, p *person) {
 			p.served(t, `{"status":"ok"}`)
 		}},
-		{"an older server", "address", "Remit 1.0.0 serves", Warned, func(t *testing.T, p *person) {
+		{"an older server", "address", "Remit 1.0.0 serves", StatusWarn, func(t *testing.T, p *person) {
 			p.served(t, `{"status":"ok","version":"1.0.0","checks":{}}`)
 		}},
-		{"a server that fails", "address", "with status failing", Warned, func(t *testing.T, p *person) {
+		{"a server that fails", "address", "with status failing", StatusWarn, func(t *testing.T, p *person) {
 			p.served(t, `{"status":"failing","version":"1.2.3","checks":{"database":"failed"}}`)
 		}},
-		{"a client that starts nothing", "client cursor", "/gone/remit, which does not exist", Failed, func(t *testing.T, p *person) {
+		{"a client that starts nothing", "client cursor", "/gone/remit, which does not exist", StatusFail, func(t *testing.T, p *person) {
 			put(t, p.home, ".cursor/mcp.json", `{"mcpServers": {"remit": {"command": "/gone/remit"}}}`)
 		}},
-		{"a client that starts whatever", "client codex", "not an absolute path", Warned, func(t *testing.T, p *person) {
+		{"a client that starts whatever", "client codex", "not an absolute path", StatusWarn, func(t *testing.T, p *person) {
 			put(t, p.home, ".codex/config.toml", "[mcp_servers.remit]\ncommand = 'remit'\n")
 		}},
-		{"a client that starts another version", "client gemini", `which is "0.0.1", not remit 1.2.3`, Warned, func(t *testing.T, p *person) {
+		{"a client that starts another version", "client gemini", `which is "0.0.1", not remit 1.2.3`, StatusWarn, func(t *testing.T, p *person) {
 			if runtime.GOOS == "windows" {
 				t.Skip("it takes a shell")
 			}
 			old := put(t, p.home, "old/remit", "#!/bin/sh\necho remit 0.0.1\n")
 			put(t, p.home, ".gemini/settings.json", `{"mcpServers": {"remit": {"command": "`+old+`"}}}`)
 		}},
-		{"a client with a broken file", "client zed", "line 1, column 2", Warned, func(t *testing.T, p *person) {
+		{"a client with a broken file", "client zed", "line 1, column 2", StatusWarn, func(t *testing.T, p *person) {
 			put(t, p.home, ".config/zed/settings.json", `{oops}`)
 		}},
 	} {
@@ -156,10 +156,10 @@ func TestDoctorFinds(t *testing.T) {
 			p.isWell()
 			tc.make(t, p)
 			found, code := p.findings(t)
-			if got := found[tc.check]; got.Status != tc.status || !strings.Contains(got.Found, tc.found) {
+			if got := found[tc.check]; got.Status != tc.status || !strings.Contains(got.Finding, tc.found) {
 				t.Errorf("%+v", got)
 			}
-			if want := map[Status]int{Failed: ExitFailed, Warned: ExitOK}[tc.status]; code != want {
+			if want := map[Status]int{StatusFail: ExitFailed, StatusWarn: ExitOK}[tc.status]; code != want {
 				t.Errorf("exit %d, want %d", code, want)
 			}
 			if _, code := p.findings(t, "--strict"); code != ExitFailed {
@@ -186,7 +186,7 @@ func TestDoctorServed(t *testing.T) {
 	p := newPerson(t)
 	p.isWell()
 	p.served(t, `{"status":"ok","version":"1.2.3","checks":{"database":"ok"}}`)
-	if found, code := p.findings(t, "--strict"); found["address"].Found != "Remit serves "+p.env["REMIT_ADDR"] || code != ExitOK {
+	if found, code := p.findings(t, "--strict"); found["address"].Finding != "Remit serves "+p.env["REMIT_ADDR"] || code != ExitOK {
 		t.Errorf("%+v", found["address"])
 	}
 }

@@ -54,19 +54,19 @@ func wrapped(text string, maxWidth int) []string {
 
 // checkWorkspace checks that the root can be read, and written by creating and removing a file.
 func checkWorkspace(s *Settings) Check {
-	c := Check{Name: "workspace", Status: Well, Found: s.Root + " can be read and written"}
+	c := Check{Name: "workspace", Status: StatusOK, Finding: s.Root + " can be read and written"}
 	if _, err := os.ReadDir(s.Root); err != nil {
 		return Check{
-			"workspace", Failed,
+			"workspace", StatusFail,
 			fmt.Sprintf("%s cannot be read: %v", s.Root, reasonOf(err)),
 			"Make it readable, or name another folder with --root.",
 		}
 	}
 	if s.ReadOnly {
-		c.Found = s.Root + " can be read; --read-only prevents writes"
+		c.Finding = s.Root + " can be read; --read-only prevents writes"
 	} else if err := tryWriting(s.Root); err != nil {
 		return Check{
-			"workspace", Warned,
+			"workspace", StatusWarn,
 			fmt.Sprintf("%s cannot be written: %v", s.Root, err),
 			"Make it writable, or use --read-only so that no tool that writes is offered.",
 		}
@@ -102,23 +102,23 @@ func checkData(s *Settings) []Check {
 	case errors.Is(err, fs.ErrNotExist):
 		return []Check{checkCanCreate(s.Data)}
 	case err != nil:
-		return []Check{{"data", Failed, fmt.Sprintf("%s cannot be read: %v", s.Data, reasonOf(err)), "Name another folder with --data."}}
+		return []Check{{"data", StatusFail, fmt.Sprintf("%s cannot be read: %v", s.Data, reasonOf(err)), "Name another folder with --data."}}
 	case info.Mode()&fs.ModeSymlink != 0:
 		return []Check{{
-			"data", Failed,
+			"data", StatusFail,
 			s.Data + " is a symbolic link",
 			"A workspace could redirect your data with it. Remove it, or name its target with --data.",
 		}}
 	case !info.IsDir():
-		return []Check{{"data", Failed, s.Data + " is not a folder", "Move it away, or name another folder with --data."}}
+		return []Check{{"data", StatusFail, s.Data + " is not a folder", "Move it away, or name another folder with --data."}}
 	}
-	checks := []Check{{"data", Well, s.Data + " can be written", ""}}
+	checks := []Check{{"data", StatusOK, s.Data + " can be written", ""}}
 	if err := tryWriting(s.Data); err != nil {
-		checks[0] = Check{"data", Failed, fmt.Sprintf("%s cannot be written: %v", s.Data, err), noRecordFix}
+		checks[0] = Check{"data", StatusFail, fmt.Sprintf("%s cannot be written: %v", s.Data, err), noRecordFix}
 	}
 	if open := info.Mode().Perm() & 0o077; open != 0 && runtime.GOOS != "windows" {
 		checks = append(checks, Check{
-			"data mode", Warned,
+			"data mode", StatusWarn,
 			fmt.Sprintf("%s has mode %o: others on this machine can read it", s.Data, info.Mode().Perm()),
 			"chmod 700 " + s.Data,
 		})
@@ -136,9 +136,9 @@ func checkCanCreate(folder string) Check {
 		}
 	}
 	if err := tryWriting(above); err != nil {
-		return Check{"data", Failed, fmt.Sprintf("%s does not exist and cannot be created: %v", folder, err), noRecordFix}
+		return Check{"data", StatusFail, fmt.Sprintf("%s does not exist and cannot be created: %v", folder, err), noRecordFix}
 	}
-	return Check{"data", Well, folder + " does not exist yet; Remit creates it when it first stores something", ""}
+	return Check{"data", StatusOK, folder + " does not exist yet; Remit creates it when it first stores something", ""}
 }
 
 // checkIgnored checks that git ignores a data folder inside a repository.
@@ -149,10 +149,10 @@ func checkIgnored(s *Settings) []Check {
 	}
 	ignore, err := os.ReadFile(filepath.Join(s.Data, ".gitignore"))
 	if err == nil && strings.Contains("\n"+strings.ReplaceAll(string(ignore), "\r", "")+"\n", "\n*\n") {
-		return []Check{{"git", Well, "git ignores " + s.Data, ""}}
+		return []Check{{"git", StatusOK, "git ignores " + s.Data, ""}}
 	}
 	return []Check{{
-		"git", Warned,
+		"git", StatusWarn,
 		filepath.Join(s.Data, ".gitignore") + " has no line \"*\", so git may commit your data",
 		"echo '*' > " + filepath.Join(s.Data, ".gitignore"),
 	}}
@@ -172,7 +172,7 @@ func (p *Program) checkAddress(ctx context.Context, s *Settings) Check {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Addr)
 	if err == nil {
 		_ = listener.Close() // no connection was accepted
-		return Check{name, Well, s.Addr + " is free for serve", ""}
+		return Check{name, StatusOK, s.Addr + " is free for serve", ""}
 	}
 	scheme := "http://"
 	if s.TLSCert != "" {
@@ -182,24 +182,24 @@ func (p *Program) checkAddress(ctx context.Context, s *Settings) Check {
 	switch {
 	case asked != nil:
 		return Check{
-			name, Failed,
+			name, StatusFail,
 			fmt.Sprintf("serve cannot listen on %s (%v), and the program that listens there is not Remit", s.Addr, reasonOf(err)),
 			"Stop that program, or choose another address with --addr.",
 		}
 	case version != p.Version:
 		return Check{
-			name, Warned,
+			name, StatusWarn,
 			fmt.Sprintf("Remit %s serves %s; this program is version %s", version, s.Addr, p.Version),
 			"Restart \"remit serve\" with this version.",
 		}
 	case status != "ok":
 		return Check{
-			name, Warned,
+			name, StatusWarn,
 			fmt.Sprintf("Remit serves %s with status %s", s.Addr, status),
 			"See its log, or GET /health, for the part that does not work.",
 		}
 	}
-	return Check{name, Well, "Remit serves " + s.Addr, ""}
+	return Check{name, StatusOK, "Remit serves " + s.Addr, ""}
 }
 
 // healthAt returns the version and status of a Remit server. It fails if the server is not Remit.
@@ -234,15 +234,15 @@ func healthAt(ctx context.Context, base string) (version, status string, err err
 // checkClock compares the clock with the build time of this program, which cannot be in the future.
 func (p *Program) checkClock() Check {
 	now := p.Now()
-	c := Check{Name: "clock", Status: Well, Found: now.Format(time.RFC3339)}
+	c := Check{Name: "clock", Status: StatusOK, Finding: now.Format(time.RFC3339)}
 	path, err := os.Executable()
 	if err != nil {
 		return c
 	}
 	info, err := os.Stat(path)
 	if err == nil && info.ModTime().After(now.Add(24*time.Hour)) {
-		c.Status = Warned
-		c.Found = fmt.Sprintf("the clock shows %s, but this program was built at %s",
+		c.Status = StatusWarn
+		c.Finding = fmt.Sprintf("the clock shows %s, but this program was built at %s",
 			now.Format(time.RFC3339), info.ModTime().Format(time.RFC3339))
 		c.Fix = "Set the clock: approvals, tokens and rate limits depend on it."
 	}
@@ -251,9 +251,9 @@ func (p *Program) checkClock() Check {
 
 // checkClients checks the entries of Remit in the configuration files of clients.
 func (p *Program) checkClients() []Check {
-	system, err := clients.SystemOf(runtime.GOOS, p.Env)
+	system, err := clients.NewSystem(runtime.GOOS, p.Env)
 	if err != nil {
-		return []Check{{"clients", Warned, err.Error(), "Set it; \"remit install\" cannot connect a client without it."}}
+		return []Check{{"clients", StatusWarn, err.Error(), "Set it; \"remit install\" cannot connect a client without it."}}
 	}
 	var checks []Check
 	connected := 0
@@ -262,7 +262,7 @@ func (p *Program) checkClients() []Check {
 		switch {
 		case err != nil:
 			checks = append(checks, Check{
-				"client " + c.Name, Warned,
+				"client " + c.Name, StatusWarn,
 				err.Error(),
 				"Correct the file there; until then the client may not be able to read it either.",
 			})
@@ -273,7 +273,7 @@ func (p *Program) checkClients() []Check {
 	}
 	if connected == 0 {
 		checks = append(checks, Check{
-			"clients", Well,
+			"clients", StatusOK,
 			"no client has Remit in its own configuration file; \"remit install CLIENT\" connects one",
 			"",
 		})
@@ -286,24 +286,24 @@ func (p *Program) checkEntry(c *clients.Client, entry clients.Entry) Check {
 	name, again := "client "+c.Name, "remit install "+c.Name
 	switch {
 	case entry.Command == "" && entry.URL != "":
-		return Check{name, Well, "connects to " + withoutPassword(entry.URL), ""}
+		return Check{name, StatusOK, "connects to " + withoutPassword(entry.URL), ""}
 	case !filepath.IsAbs(entry.Command):
 		return Check{
-			name, Warned,
+			name, StatusWarn,
 			fmt.Sprintf("starts %q, which is not an absolute path: the client may start another program, or none", entry.Command),
 			again,
 		}
 	case !isFile(entry.Command):
-		return Check{name, Failed, "starts " + entry.Command + ", which does not exist", again}
+		return Check{name, StatusFail, "starts " + entry.Command + ", which does not exist", again}
 	}
 	if own, err := ownPath(os.Executable); err == nil && samePlace(own, entry.Command) {
-		return Check{name, Well, "starts " + entry.Command, ""}
+		return Check{name, StatusOK, "starts " + entry.Command, ""}
 	}
 	version := versionOf(entry.Command)
 	if version != p.Version {
-		return Check{name, Warned, fmt.Sprintf("starts %s, which is %q, not remit %s", entry.Command, version, p.Version), again}
+		return Check{name, StatusWarn, fmt.Sprintf("starts %s, which is %q, not remit %s", entry.Command, version, p.Version), again}
 	}
-	return Check{name, Well, "starts " + entry.Command + ", which has this version", ""}
+	return Check{name, StatusOK, "starts " + entry.Command + ", which has this version", ""}
 }
 
 func samePlace(a, b string) bool {

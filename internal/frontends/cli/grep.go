@@ -102,7 +102,7 @@ func (g *grepCommands) query(args []string) (codebase.LineQuery, error) {
 	}
 	g.chosen = glob != ""
 	q := codebase.LineQuery{Pattern: g.expression(args[0]), IgnoreCase: g.ignoreCase && !g.caseSensitive, Glob: glob, Limit: g.limit}
-	if q.Tally = g.filesOnly || g.count; !q.Tally {
+	if q.CountOnly = g.filesOnly || g.count; !q.CountOnly {
 		q.Context = g.surrounding
 	}
 	return q, nil
@@ -129,8 +129,8 @@ func (g *grepCommands) printer(q codebase.LineQuery) grepPrinter {
 	out := newOutput(g.Stdout, isTerminal(g.Stdout), g.colours())
 	switch {
 	case g.asJSON:
-		return &jsonPrinter{output: out, tally: q.Tally}
-	case q.Tally:
+		return &jsonPrinter{output: out, tally: q.CountOnly}
+	case q.CountOnly:
 		return &tallyPrinter{output: out, count: g.count}
 	}
 	return &linePrinter{output: out, columns: g.column, around: q.Context, marks: g.marker(q, out.colour)}

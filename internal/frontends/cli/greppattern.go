@@ -18,7 +18,7 @@ func (g *grepCommands) explained(err error, pattern string) error {
 		return err
 	}
 	fmt.Fprintf(g.Stderr, "remit: the pattern is wrong at column %d: %s\n%s",
-		wrong.Column, approval.Plain(wrong.Why), caret(pattern, wrong.Column))
+		wrong.Column, approval.Plain(wrong.Reason), caret(pattern, wrong.Column))
 	return failure{ExitUsage}
 }
 

@@ -55,7 +55,7 @@ func oneClient(_ *cobra.Command, args []string) error {
 }
 
 func (p *Program) install(cmd *cobra.Command, c *clients.Client, o *installOptions) error {
-	system, err := clients.SystemOf(runtime.GOOS, p.Env)
+	system, err := clients.NewSystem(runtime.GOOS, p.Env)
 	if err != nil {
 		return err
 	}
@@ -79,11 +79,11 @@ func (p *Program) install(cmd *cobra.Command, c *clients.Client, o *installOptio
 }
 
 func (p *Program) printInstalled(c *clients.Client, change clients.Change, s clients.Server) {
-	if change.Was == clients.Same {
+	if change.Prior == clients.Same {
 		fmt.Fprintf(p.Stdout, "%s is already connected: %s is in %s.\n", c.Title, s.Name, change.File)
 		return
 	}
-	done := map[clients.Was]string{clients.Other: "replaced in", clients.Absent: "added to"}[change.Was]
+	done := map[clients.PriorState]string{clients.Different: "replaced in", clients.Absent: "added to"}[change.Prior]
 	fmt.Fprintf(p.Stdout, "%s is connected: %s was %s %s.\n", c.Title, s.Name, done, change.File)
 	if change.Backup != "" {
 		fmt.Fprintf(p.Stdout, "A backup of the file is in %s.\n", change.Backup)
@@ -101,7 +101,7 @@ func (p *Program) uninstall(c *clients.Client, file string, o *installOptions) e
 	if err != nil {
 		return err
 	}
-	switch change.Was {
+	switch change.Prior {
 	case clients.Absent:
 		fmt.Fprintf(p.Stdout, "%s is not connected: there is no %s in %s.\n", c.Title, o.name, change.File)
 	case clients.Restored:
@@ -124,15 +124,15 @@ func (p *Program) printInstall(c *clients.Client, file string, s clients.Server)
 	if err != nil {
 		return err
 	}
-	state := map[clients.Was]string{
-		clients.Same:   "already contains this",
-		clients.Other:  "this would replace the present entry",
-		clients.Absent: "this would be added to it",
-	}[change.Was]
+	state := map[clients.PriorState]string{
+		clients.Same:      "already contains this",
+		clients.Different: "this would replace the present entry",
+		clients.Absent:    "this would be added to it",
+	}[change.Prior]
 	switch {
 	case unread != nil:
 		state = "would not be changed"
-	case change.Was == clients.Absent && change.Backup == "":
+	case change.Prior == clients.Absent && change.Backup == "":
 		state = "would be created"
 	}
 	fmt.Fprintf(p.Stdout, "%s (%s):\n\n%s", file, state, snippet)

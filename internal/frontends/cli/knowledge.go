@@ -19,7 +19,7 @@ import (
 // indexProgress returns the progress of indexing: first of the files, then of the embeddings.
 func indexProgress(s knowledge.State) Progress {
 	if s.Waiting == 0 && s.Unembedded > 0 {
-		return Progress{Done: int64(s.Pieces - s.Unembedded), Total: int64(s.Pieces), Unit: "chunks"}
+		return Progress{Done: int64(s.Chunks - s.Unembedded), Total: int64(s.Chunks), Unit: "chunks"}
 	}
 	return Progress{Done: int64(s.Done), Total: int64(s.Total), Unit: "files"}
 }
@@ -179,7 +179,7 @@ func (k *knowledgeCommands) index(cmd *cobra.Command, w Workspace, _ []string) e
 		return writeJSON(k.Stdout, state)
 	}
 	_, err = fmt.Fprintf(k.Stdout, "%d files, %d chunks indexed with %s; checked %d files in %s\n",
-		state.Files, state.Pieces, approval.Plain(state.Model), state.Done, time.Since(begun).Round(100*time.Millisecond))
+		state.Files, state.Chunks, approval.Plain(state.Model), state.Done, time.Since(begun).Round(100*time.Millisecond))
 	if state.Note != "" {
 		fmt.Fprintf(k.Stderr, "remit: %s\n", approval.Plain(state.Note))
 	}

@@ -55,9 +55,9 @@ type Settings struct {
 // Values returns all settings with their origins.
 func (s *Settings) Values() []Value { return s.values }
 
-// Loosened lists the protections that the configuration file switches off. The file may have come
+// WeakenedProtections lists the protections that the configuration file switches off. The file may have come
 // with the workspace, so the caller warns the person who starts Remit.
-func (s *Settings) Loosened() []string {
+func (s *Settings) WeakenedProtections() []string {
 	var keys []string
 	for _, v := range s.values {
 		isOff := v.Key == "approve" && v.Value == "auto" || (v.Key == "rate_limits" || v.Key == "identity") && v.Value == "off"
@@ -68,9 +68,9 @@ func (s *Settings) Loosened() []string {
 	return keys
 }
 
-// Addressable returns the toolsets that have an HTTP endpoint of their own: the chosen ones, or all
+// EndpointToolsets returns the toolsets that have an HTTP endpoint of their own: the chosen ones, or all
 // toolsets that are not hidden if none were chosen.
-func (s *Settings) Addressable(known []*contract.Set) []string {
+func (s *Settings) EndpointToolsets(known []*contract.Set) []string {
 	if s.Origin("toolsets") != FromDefault {
 		return s.Toolsets
 	}

@@ -38,7 +38,7 @@ type taskCommands struct {
 // run returns a runFunc that runs body on a workspace that serves the tasks toolset.
 func (t *taskCommands) run(body func(cmd *cobra.Command, args []string) error) runFunc {
 	return t.with(func(cmd *cobra.Command, w Workspace, args []string) error {
-		if err := w.Reach(cmd.Context()); err != nil {
+		if err := w.PingDatabase(cmd.Context()); err != nil {
 			return err
 		}
 		t.engine = w.Engine()
@@ -53,7 +53,7 @@ func (t *taskCommands) run(body func(cmd *cobra.Command, args []string) error) r
 func loginName() string {
 	u, err := user.Current()
 	if err != nil || u.Username == "" {
-		return Local
+		return LocalPrincipal
 	}
 	return u.Username[strings.LastIndexByte(u.Username, '\\')+1:]
 }
@@ -71,7 +71,7 @@ func (r *refusal) Error() string { return r.message }
 func (t *taskCommands) call(ctx context.Context, tool string, arguments ...jsontree.Member) (jsontree.Value, error) {
 	args := jsontree.Obj(append([]jsontree.Member{jsontree.M("user_id", jsontree.Str(t.user))}, arguments...)...)
 	args.Raw = args.Append(nil)
-	call := engine.Call{Tool: tool, Args: args, Principal: Local, Face: "cli", Client: "remit/" + t.Version}
+	call := engine.Call{Tool: tool, Args: args, Principal: LocalPrincipal, Frontend: "cli", Client: "remit/" + t.Version}
 	call.Peer = terminal{t.Program}
 	result, err := t.engine.Call(ctx, call)
 	switch {

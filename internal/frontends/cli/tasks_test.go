@@ -147,7 +147,7 @@ func (p *person) addMany(first, last int) {
 	for i := first; i <= last; i++ {
 		args := jsontree.Obj(jsontree.M("user_id", jsontree.Str("ada")), jsontree.M("title", jsontree.Str(fmt.Sprint("Task ", i))),
 			jsontree.M("description", jsontree.Str(strings.Repeat("x", 1000))))
-		result, err := w.Engine().Call(p.t.Context(), engine.Call{Tool: "add_task", Args: args, Principal: cli.Local, Face: "test"})
+		result, err := w.Engine().Call(p.t.Context(), engine.Call{Tool: "add_task", Args: args, Principal: cli.LocalPrincipal, Frontend: "test"})
 		if err != nil || result.Err != nil {
 			p.t.Fatalf("add task %d: %v, %s", i, err, result.Body)
 		}

@@ -25,9 +25,9 @@ type Identity interface {
 	Tokens() *identity.Tokens
 	// SignIn returns the sign-in of people at the console.
 	SignIn() *identity.SignIn
-	// MayRecord returns an error if Record would fail. Check it before granting rights; revoking
+	// CanRecord returns an error if Record would fail. Check it before granting rights; revoking
 	// rights must not depend on it.
-	MayRecord() error
+	CanRecord() error
 	// Record adds an action of a person, such as token/create, to the audit log.
 	Record(ctx context.Context, action, by string, about ...jsontree.Member) error
 	// ConsoleURL returns the URL of a path of the console, such as /console/login.
@@ -37,7 +37,7 @@ type Identity interface {
 // withIdentity returns a runFunc that runs body with the Identity of the workspace.
 func (p *Program) withIdentity(body func(ctx context.Context, who Identity, args []string) error) runFunc {
 	return p.with(func(cmd *cobra.Command, w Workspace, args []string) error {
-		if err := w.Reach(cmd.Context()); err != nil {
+		if err := w.PingDatabase(cmd.Context()); err != nil {
 			return err
 		}
 		return body(cmd.Context(), w.Identity(), args)
@@ -101,11 +101,11 @@ func (p *Program) readToken(n newToken) (identity.NewToken, error) {
 
 // createToken creates a token and prints its secret, which is not shown again.
 func (p *Program) createToken(ctx context.Context, who Identity, wanted identity.NewToken) error {
-	before, err := who.Tokens().Any(ctx)
+	before, err := who.Tokens().AnyCreated(ctx)
 	if err != nil {
 		return err
 	}
-	if err := who.MayRecord(); err != nil {
+	if err := who.CanRecord(); err != nil {
 		return err
 	}
 	secret, made, err := who.Tokens().Create(ctx, wanted)

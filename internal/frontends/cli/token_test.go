@@ -26,7 +26,7 @@ type identityWorkspace struct {
 	sessions sessionStore
 
 	actions      []string // recorded actions
-	mayRecordErr error    // result of MayRecord
+	canRecordErr error    // result of CanRecord
 	recordErr    error    // result of Record
 }
 
@@ -37,7 +37,7 @@ func newIdentityWorkspace(now func() time.Time) *identityWorkspace {
 	o.signIn = identity.SignIn{
 		Secret: secret, Now: now,
 		Sessions: func(context.Context) (identity.SessionStore, error) { return &o.sessions, nil },
-		Spend:    func(context.Context, string, time.Time, time.Time) (bool, error) { return true, nil },
+		UseOnce:  func(context.Context, string, time.Time, time.Time) (bool, error) { return true, nil },
 	}
 	return o
 }
@@ -45,15 +45,16 @@ func newIdentityWorkspace(now func() time.Time) *identityWorkspace {
 func (o *identityWorkspace) Identity() Identity       { return o }
 func (o *identityWorkspace) Tokens() *identity.Tokens { return &o.tokens }
 func (o *identityWorkspace) SignIn() *identity.SignIn { return &o.signIn }
-func (o *identityWorkspace) MayRecord() error         { return o.mayRecordErr }
+func (o *identityWorkspace) CanRecord() error         { return o.canRecordErr }
 func (o *identityWorkspace) Record(_ context.Context, action, by string, about ...jsontree.Member) error {
 	all := jsontree.Obj(about...)
 	o.actions = append(o.actions, action+" "+by+" "+string(all.Append(nil)))
 	return o.recordErr
 }
-func (*identityWorkspace) ConsoleURL(path string) string { return "http://127.0.0.1:8722" + path }
-func (*identityWorkspace) Reach(context.Context) error   { return nil }
-func (*identityWorkspace) Close() error                  { return nil }
+
+func (*identityWorkspace) ConsoleURL(path string) string      { return "http://127.0.0.1:8722" + path }
+func (*identityWorkspace) PingDatabase(context.Context) error { return nil }
+func (*identityWorkspace) Close() error                       { return nil }
 
 // The workspace stores tokens in memory; the real store is sqlstore.
 func (o *identityWorkspace) Add(_ context.Context, t identity.Token) error {
@@ -76,7 +77,7 @@ func (o *identityWorkspace) List(context.Context) ([]identity.Token, error) {
 func (o *identityWorkspace) Revoke(_ context.Context, name string, now time.Time) (identity.Token, error) {
 	i := slices.IndexFunc(o.stored, func(t identity.Token) bool { return t.Name == name || t.ID == name })
 	if i < 0 {
-		return identity.Token{}, identity.NoToken(name)
+		return identity.Token{}, identity.TokenNotFound(name)
 	}
 	o.stored[i].Revoked = now
 	return o.stored[i], nil
@@ -382,7 +383,7 @@ func TestTokenAudit(t *testing.T) {
 	if late := c.workspace.stored[0]; late.Name != "late" || late.Revoked.IsZero() {
 		t.Errorf("the token is valid: %+v", late)
 	}
-	c.workspace.mayRecordErr = contract.Errorf(contract.Unavailable, "no disk")
+	c.workspace.canRecordErr = contract.Errorf(contract.Unavailable, "no disk")
 	c.types(ExitFailed, "create", "--name", "later")
 	if len(c.workspace.stored) != 2 {
 		t.Errorf("it was made: %+v", c.workspace.stored)

@@ -203,7 +203,7 @@ func (v *visit) requestPage(r approval.Request) requestPage {
 	now := v.Now()
 	page := requestPage{
 		requestRow: rowOf(r, now), Version: approval.Plain(r.Version), Digest: approval.Plain(r.Digest), Reason: approval.Plain(r.Reason),
-		Decided: r.DecidedAt, Spent: r.SpentAt, Arguments: argumentsOf(r.Arguments),
+		Decided: r.DecidedAt, Spent: r.UsedAt, Arguments: argumentsOf(r.Arguments),
 		Own: r.Principal == v.person.Principal(), MayDecide: v.person.Role >= identity.Approver,
 		Approved: r.State == approval.Approved, Denied: r.State == approval.Denied,
 	}

@@ -92,7 +92,7 @@ func TestVersions(t *testing.T) {
 	s := newStack(t, nil)
 	s.writeLesson("lessons/a.md", "one\n")
 	s.writeLesson("lessons/a.md", "two\n")
-	s.Changed = func(ctx context.Context, book, path, version string) (before, after string, c books.Change, err error) {
+	s.Change = func(ctx context.Context, book, path, version string) (before, after string, c books.Change, err error) {
 		found, err := s.History(ctx, book, path, 0)
 		i := slices.IndexFunc(found, func(c books.Change) bool { return c.Version == version })
 		if err != nil || i < 0 {

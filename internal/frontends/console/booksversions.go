@@ -25,7 +25,7 @@ func (v *visit) showVersion() error {
 		return err
 	}
 	page := &versionPage{Book: book, Path: v.r.PathValue("path")}
-	before, after, c, err := v.Changed(v.r.Context(), book.ID, page.Path, v.r.PathValue("version"))
+	before, after, c, err := v.Change(v.r.Context(), book.ID, page.Path, v.r.PathValue("version"))
 	v.recordFile("console/book_change", book.ID, page.Path, err)
 	if err != nil {
 		return err

@@ -48,7 +48,7 @@ func (v *visit) latestCalls(ctx context.Context) []callRow {
 		return nil
 	}
 	_ = v.Calls.Refresh(ctx) // Status reports it
-	page, err := v.Calls.Page(ctx, auditindex.Filter{Without: frontendPage}, "", latestShown)
+	page, err := v.Calls.Page(ctx, auditindex.Filter{ExceptFrontend: frontendPage}, "", latestShown)
 	if err != nil || !slices.ContainsFunc(page.Names.Tools, isCall) {
 		return nil
 	}
@@ -120,10 +120,10 @@ func (v *visit) choose(q url.Values) (chosen, error) {
 	}
 	switch c.Via {
 	case "":
-		c.Without = frontendPage
+		c.ExceptFrontend = frontendPage
 	case allFrontends:
 	default:
-		c.Face = c.Via
+		c.Frontend = c.Via
 	}
 	key := cmp.Or(q.Get("period"), "24h")
 	i := slices.IndexFunc(periods(), func(p period) bool { return p.Key == key })
@@ -272,7 +272,7 @@ func (c *callView) Bytes() int64 {
 
 func (v *visit) showCall() error {
 	id := v.r.PathValue("id")
-	record, err := v.Calls.One(v.r.Context(), id)
+	record, err := v.Calls.Record(v.r.Context(), id)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ type connectPage struct {
 func (v *visit) connect() error {
 	page := connectPage{
 		Base: v.base(), MCP: v.base() + "/mcp", Identity: v.Identity(), Clients: v.Clients(v.base()),
-		Admin: v.person.Role >= identity.Admin, Token: v.TokensNeeded(),
+		Admin: v.person.Role >= identity.Admin, Token: v.TokensRequired(),
 	}
 	if tool := v.simplestTool(); tool != nil {
 		shown := v.snippetsOf(tool)

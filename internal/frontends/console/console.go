@@ -37,10 +37,10 @@ type Console struct {
 	Base      func() string              // the URL at which people reach the server
 	Secure    bool                       // send cookies over TLS only
 	Identity  func() string              // how callers are identified, as a sentence
-	// TokensNeeded reports whether callers over HTTP must send a token.
-	TokensNeeded func() bool
-	Audit        engine.Auditor
-	Limiter      ratelimit.Limiter // limits failed sign-ins and rejected requests
+	// TokensRequired reports whether callers over HTTP must send a token.
+	TokensRequired func() bool
+	Audit          engine.Auditor
+	Limiter        ratelimit.Limiter // limits failed sign-ins and rejected requests
 	// Address returns the client address of a request.
 	Address func(r *http.Request) string
 	// Preview returns the content of a file before and after a request is approved, and the name of
@@ -49,9 +49,9 @@ type Console struct {
 	// History returns at most max changes of a file of a book, newest first. If the path is empty,
 	// it returns those of the whole book.
 	History func(ctx context.Context, book, path string, max int) ([]books.Change, error)
-	// Changed returns the change of a file of a book that created a version, with the text before
+	// Change returns the change of a file of a book that created a version, with the text before
 	// and after it.
-	Changed func(ctx context.Context, book, path, version string) (before, after string, c books.Change, err error)
+	Change func(ctx context.Context, book, path, version string) (before, after string, c books.Change, err error)
 	// Asset opens the asset of a book that has the given key.
 	Asset func(ctx context.Context, key string) (*books.Asset, error)
 	Now   func() time.Time
@@ -70,9 +70,9 @@ type People interface {
 	// Person returns the person whose session has the cookie, and records their activity, which
 	// keeps the session alive. It returns a contract.Denied error if there is no such session.
 	Person(ctx context.Context, cookie string) (identity.Person, error)
-	// Look is like Person, but does not record activity. It is for requests that a page makes by
+	// PersonWithoutTouch is like Person, but does not record activity. It is for requests that a page makes by
 	// itself.
-	Look(ctx context.Context, cookie string) (identity.Person, error)
+	PersonWithoutTouch(ctx context.Context, cookie string) (identity.Person, error)
 	// End ends the session that has the cookie.
 	End(ctx context.Context, cookie string) error
 	// People returns the valid sessions, newest first.
@@ -97,7 +97,7 @@ type Setting struct{ Key, Value, Origin string }
 type Client struct {
 	ID, Title string
 	Command   string // the shell command that connects it; "" if there is none
-	Place     string // the file that holds its configuration
+	File      string // the file that holds its configuration
 	Language  string // of Snippet: json, toml
 	Snippet   string // the text to put into that file
 	Link      string // a URL that opens the client and installs the server; "" if the client has none

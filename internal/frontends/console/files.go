@@ -103,7 +103,7 @@ func (v *visit) readSource(page *filePage, line int) error {
 		return err
 	}
 	lang := page.Language
-	if !highlight.Knows(lang) {
+	if !highlight.Supports(lang) {
 		lang = languageOf(page.Path)
 	}
 	html := strings.TrimSuffix(string(highlight.Code(lang, shortLines(text))), "\n")

@@ -98,9 +98,9 @@ func newStack(t *testing.T, files map[string]string, changes ...func(*cli.Settin
 	s.Console = &console.Console{
 		Root: root, Base: func() string { return "http://127.0.0.1:8722" }, Engine: a.Engine(), Pages: a.Engine(), Approvals: a.Approvals, People: s, Limiter: ratelimit.NewMemory(), Audit: s.kept,
 		Now: func() time.Time { return time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC) }, Log: slog.New(slog.DiscardHandler),
-		History:      a.Library().History,
-		Address:      func(r *http.Request) string { return r.RemoteAddr },
-		TokensNeeded: func() bool { return false }, Identity: func() string { return "" },
+		History:        a.Library().History,
+		Address:        func(r *http.Request) string { return r.RemoteAddr },
+		TokensRequired: func() bool { return false }, Identity: func() string { return "" },
 		Settings: func() []console.Setting { return nil },
 		Asset:    a.Library().Asset,
 	}
@@ -116,7 +116,7 @@ func (s *stack) Person(context.Context, string) (identity.Person, error) {
 	return identity.Person{Name: "ada", Role: s.role}, nil
 }
 
-func (s *stack) Look(ctx context.Context, cookie string) (identity.Person, error) {
+func (s *stack) PersonWithoutTouch(ctx context.Context, cookie string) (identity.Person, error) {
 	return s.Person(ctx, cookie)
 }
 
@@ -135,7 +135,7 @@ func (s *stack) call(tool, args string) jsontree.Value {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	result, err := s.app.Engine().Call(s.t.Context(), engine.Call{Tool: tool, Args: tree, Principal: "agent", Face: "test"})
+	result, err := s.app.Engine().Call(s.t.Context(), engine.Call{Tool: tool, Args: tree, Principal: "agent", Frontend: "test"})
 	if err != nil || result.Err != nil {
 		s.t.Fatal(tool, err, result.Err)
 	}
@@ -285,7 +285,7 @@ func TestNoDatabase(t *testing.T) {
 // TestContentPagesRequireSession checks that the content pages require a session.
 func TestContentPagesRequireSession(t *testing.T) {
 	s := newStack(t, map[string]string{"a.txt": "secret words\n"})
-	s.role = identity.Nobody
+	s.role = identity.NoRole
 	for _, path := range []string{"tasks", "books", "books/abc", "books/abc/read/x.md", "books/abc/asset/x.png", "search?q=abc", "files/a.txt", "memory"} {
 		if w := s.get("/console/" + path); w.Code != 401 || strings.Contains(w.Body.String(), "secret words") {
 			t.Errorf("%s: status %d", path, w.Code)

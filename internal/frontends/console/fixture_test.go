@@ -77,9 +77,9 @@ func newFixture(t testing.TB) *fixture {
 		Base:     func() string { return "http://127.0.0.1:8722/" },
 		Identity: func() string { return "Whoever is on this machine may call" },
 		Audit:    c, Limiter: ratelimit.NewMemory(), Now: func() time.Time { return c.now },
-		Log:          slog.New(slog.NewTextHandler(&c.log, nil)),
-		TokensNeeded: func() bool { return false },
-		Clients:      func(string) []Client { return nil },
+		Log:            slog.New(slog.NewTextHandler(&c.log, nil)),
+		TokensRequired: func() bool { return false },
+		Clients:        func(string) []Client { return nil },
 		Address: func(r *http.Request) string {
 			host, _, _ := net.SplitHostPort(r.RemoteAddr) // as the server does
 			return host
@@ -218,10 +218,10 @@ func (p *fakePeople) Person(ctx context.Context, cookie string) (identity.Person
 	p.mu.Lock()
 	p.touches++
 	p.mu.Unlock()
-	return p.Look(ctx, cookie)
+	return p.PersonWithoutTouch(ctx, cookie)
 }
 
-func (p *fakePeople) Look(_ context.Context, cookie string) (identity.Person, error) {
+func (p *fakePeople) PersonWithoutTouch(_ context.Context, cookie string) (identity.Person, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.fail != nil {

@@ -174,13 +174,13 @@ func (c *Console) currentPerson(r *http.Request) (identity.Person, error) {
 	if !ok {
 		return identity.Person{}, errNotSignedIn
 	}
-	find := c.People.Look
+	find := c.People.PersonWithoutTouch
 	if fromPerson(r) {
 		find = c.People.Person
 	}
 	person, err := find(r.Context(), secret)
 	switch {
-	case err == nil && person.Role > identity.Nobody:
+	case err == nil && person.Role > identity.NoRole:
 		return person, nil
 	case err == nil || contract.AsError(err).Kind == contract.Denied:
 		return identity.Person{}, errBadCookie

@@ -95,7 +95,7 @@ func memoryError(err error) error {
 // readTail reads the end of a memory file, from the start of a line. If that is not the whole file,
 // it adds a note to the page.
 func (v *visit) readTail(page *memoryPage, file string) (text string, whole bool, err error) {
-	who := engine.Visitor{Principal: v.person.Principal(), Face: frontendPage}
+	who := engine.Requester{Principal: v.person.Principal(), Frontend: frontendPage}
 	contents, err := v.Pages.Read(v.r.Context(), who, memoryAddress+file)
 	if err != nil {
 		return "", false, memoryError(err)

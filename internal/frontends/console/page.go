@@ -63,7 +63,7 @@ func (v *visit) pageWith(status int, name, nav, title string, data any) error {
 		Title: title, Nav: nav, Data: data, Person: v.person.Name, Role: v.person.Role.String(),
 		Admin: v.person.Role >= identity.Admin, Workspace: filepath.Base(v.Root), Version: v.Version,
 	}
-	if v.person.Role > identity.Nobody {
+	if v.person.Role > identity.NoRole {
 		around.Now = v.currentState(v.r.Context())
 	}
 	return v.execute(status, name, "layout", around)

@@ -31,7 +31,7 @@ func read[Out any](v *visit, tool string, args arguments) (answer Out, truncated
 	if err := json.Unmarshal(result.Structured, into); err != nil {
 		return answer, false, fmt.Errorf("decode the result of %s: %w", tool, err)
 	}
-	return answer, result.Notes.Truncated, nil
+	return answer, result.Truncation.Truncated, nil
 }
 
 // do calls a tool that a person asked for. The contract applies in full, so the call may wait for
@@ -56,13 +56,13 @@ func (v *visit) call(e *engine.Engine, frontend, tool string, args arguments) (e
 	if err != nil {
 		return engine.Result{}, contract.Errorf(contract.Invalid, "%s does not accept this text", tool).Because(err)
 	}
-	result, err := e.Call(v.r.Context(), engine.Call{Tool: tool, Args: tree, Principal: v.person.Principal(), Face: frontend})
+	result, err := e.Call(v.r.Context(), engine.Call{Tool: tool, Args: tree, Principal: v.person.Principal(), Frontend: frontend})
 	switch {
 	case err != nil:
 		return result, err
 	case result.Err != nil:
 		return result, result.Err
-	case result.Need != nil:
+	case result.Suspended != nil:
 		return result, contract.Errorf(contract.Denied, "%s needs more input, which this page cannot provide; use an MCP client", tool)
 	}
 	return result, nil

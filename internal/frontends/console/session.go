@@ -101,10 +101,10 @@ func (v *visit) auditReady(done string) error {
 // successful action.
 func (v *visit) recordAs(frontend, what string, who identity.Person, failed error, about ...jsontree.Member) {
 	r := audit.Record{
-		Time: v.Now(), Face: frontend, Tool: what, Outcome: "ok",
+		Time: v.Now(), Frontend: frontend, Tool: what, Outcome: "ok",
 		Arguments: jsontree.Obj(append(about, jsontree.M("address", jsontree.Str(v.Address(v.r))))...),
 	}
-	if who.Role > identity.Nobody {
+	if who.Role > identity.NoRole {
 		r.Principal = who.Principal()
 	}
 	if failed != nil {

@@ -140,7 +140,7 @@ func TestSignOutOther(t *testing.T) {
 func TestOverview(t *testing.T) {
 	c := newFixture(t)
 	c.Clients = func(base string) []Client {
-		return []Client{{ID: "one", Title: "One", Command: "one mcp add " + base, Link: "javascript:alert(1)"}, {ID: "two", Title: "Two", Snippet: "{}", Place: "~/two.json", Link: "cursor://x/y?z=1&a=2"}}
+		return []Client{{ID: "one", Title: "One", Command: "one mcp add " + base, Link: "javascript:alert(1)"}, {ID: "two", Title: "Two", Snippet: "{}", File: "~/two.json", Link: "cursor://x/y?z=1&a=2"}}
 	}
 	c.Health = func(context.Context) map[string]error {
 		return map[string]error{"database": nil, "code_index": errors.New("the secret reason")}

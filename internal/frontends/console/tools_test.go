@@ -154,8 +154,8 @@ func TestTrying(t *testing.T) {
 		t.Error("GET calls a tool")
 	}
 	for _, r := range c.records {
-		if r.Face != "console" {
-			t.Errorf("recorded as %s", r.Face)
+		if r.Frontend != "console" {
+			t.Errorf("recorded as %s", r.Frontend)
 		}
 	}
 }

@@ -149,7 +149,7 @@ func rulesOf(s *jsontree.Value) []string {
 			rules = append(rules, "not recorded")
 		case "examples", "deprecated":
 		default:
-			if rule := export.Words(m.Key, &m.Value); rule != "" {
+			if rule := export.DescribeKeyword(m.Key, &m.Value); rule != "" {
 				rules = append(rules, rule)
 			}
 		}

@@ -26,7 +26,7 @@ func (v *visit) snippetsOf(t *engine.Tool) snippets {
 		jsontree.M("params", jsontree.Obj(jsontree.M("name", jsontree.Str(t.Name)), jsontree.M("arguments", args))),
 	)
 	curl := []string{"curl " + contract.ShellLine(v.base()+"/tools/"+t.Name), "-H 'Content-Type: application/json'"}
-	token := t.Access != contract.Public && v.TokensNeeded()
+	token := t.Access != contract.Public && v.TokensRequired()
 	if token {
 		curl = append(curl, `-H "Authorization: Bearer $REMIT_TOKEN"`)
 	}

@@ -64,7 +64,7 @@ func (v *visit) tryTool() error {
 func (v *visit) try(t *engine.Tool, args jsontree.Value, f *form) (*trial, error) {
 	started := v.Now()
 	result, err := v.Engine.Call(v.r.Context(), engine.Call{
-		Tool: t.Name, Args: args, Principal: v.person.Principal(), Face: frontendConsole,
+		Tool: t.Name, Args: args, Principal: v.person.Principal(), Frontend: frontendConsole,
 	})
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (v *visit) try(t *engine.Tool, args jsontree.Value, f *form) (*trial, error
 	tried := &trial{Outcome: "ok", Took: v.Now().Sub(started), Bytes: len(result.Body), Body: shownBytes(result.Body)}
 	tried.addNotes(&result)
 	switch {
-	case result.Need != nil:
+	case result.Suspended != nil:
 		tried.Outcome = "asked"
 		tried.Message = "The tool needs more input or continues as a task, which this page does not support; use an MCP client."
 	case result.Err != nil:
@@ -89,10 +89,10 @@ func (v *visit) try(t *engine.Tool, args jsontree.Value, f *form) (*trial, error
 
 // addNotes adds the notes of the engine about the response.
 func (t *trial) addNotes(result *engine.Result) {
-	if note := result.Remarks.Field("note"); note.Text != "" {
+	if note := result.Metadata.Field("note"); note.Text != "" {
 		t.Notes = append(t.Notes, note.Text)
 	}
-	if result.Notes.Truncated {
+	if result.Truncation.Truncated {
 		t.Notes = append(t.Notes, "The response was truncated to the size that the contract allows.")
 	}
 }
@@ -106,5 +106,5 @@ func shownBytes(source []byte) string {
 	if json.Indent(&pretty, source, "", "  ") != nil {
 		return approval.Plain(string(source))
 	}
-	return jsontree.Spell(pretty.String(), func(r rune) bool { return unicode.IsGraphic(r) || r == '\n' })
+	return jsontree.Escape(pretty.String(), func(r rune) bool { return unicode.IsGraphic(r) || r == '\n' })
 }

@@ -19,13 +19,13 @@ import (
 
 // API is the plain HTTP front end of an engine. Its fields must not change after the first request.
 type API struct {
-	Engine  *engine.Engine
-	Who     func(*http.Request) identity.Identity
-	Version string // of the program
-	Log     *slog.Logger
-	MaxBody int64                                      // maximum request body in bytes; 0 means 32 MiB
-	Health  func(ctx context.Context) map[string]error // returns the results of the health checks by name; may be nil
-	Metrics http.Handler                               // nil if metrics are off
+	Engine   *engine.Engine
+	Identity func(*http.Request) identity.Identity
+	Version  string // of the program
+	Log      *slog.Logger
+	MaxBody  int64                                      // maximum request body in bytes; 0 means 32 MiB
+	Health   func(ctx context.Context) map[string]error // returns the results of the health checks by name; may be nil
+	Metrics  http.Handler                               // nil if metrics are off
 	// Challenge sets the headers that tell the client how to authenticate if err means that the
 	// caller is anonymous or that the token lacks a scope. It returns the status of the response,
 	// or 0 for other errors. It is nil if every caller is known.
@@ -53,10 +53,10 @@ func (a *API) Register(mux *http.ServeMux) {
 }
 
 func (a *API) who(r *http.Request) identity.Identity {
-	if a.Who == nil {
+	if a.Identity == nil {
 		return identity.Identity{}
 	}
-	return a.Who(r)
+	return a.Identity(r)
 }
 
 // identify returns the caller's identity. It answers anonymous callers itself and returns false.
@@ -65,7 +65,7 @@ func (a *API) identify(w http.ResponseWriter, r *http.Request) (who identity.Ide
 	if who.Principal != "" || a.Challenge == nil {
 		return who, true
 	}
-	unnamed := identity.Unnamed(who.Grant, "This server")
+	unnamed := identity.AnonymousError(who.Grant, "This server")
 	writeError(w, cmp.Or(a.Challenge(w, r, unnamed), http.StatusServiceUnavailable), contract.AsError(unnamed).Message)
 	return who, false
 }

@@ -66,13 +66,13 @@ func (a *API) call(w http.ResponseWriter, r *http.Request) {
 	_ = connection.SetReadDeadline(time.Time{}) // the deadline must not end a long call
 	who := a.who(r)
 	result, err := a.Engine.Call(r.Context(), engine.Call{
-		Tool: tool.Name, Args: args, Principal: who.Principal, Grant: who.Grant, Face: "http", Client: client(r), Peer: scriptClient{}, Key: key,
+		Tool: tool.Name, Args: args, Principal: who.Principal, Grant: who.Grant, Frontend: "http", Client: client(r), Peer: scriptClient{}, Key: key,
 		Trace: telemetry.Parent(r.Header.Get("Traceparent"), r.Header.Get("Tracestate")),
 	})
 	switch {
 	case err != nil:
 		writeToolError(w, err)
-	case result.Need != nil: // unreachable unless the handler created it: scriptClient never asks
+	case result.Suspended != nil: // unreachable unless the handler created it: scriptClient never asks
 		writeError(w, http.StatusNotImplemented, tool.Name+" needs a client that answers questions; call it over MCP")
 	case result.Err != nil:
 		finish(w, a.status(w, r, &result), &result, key)
@@ -106,14 +106,14 @@ func finish(w http.ResponseWriter, status int, result *engine.Result, key string
 	if result.Replayed {
 		header.Set(replayedHeader, "true")
 	}
-	if notes := result.Notes; notes.Truncated {
+	if notes := result.Truncation; notes.Truncated {
 		header.Set(truncatedHeader, "true")
 		if notes.Total >= 0 {
 			header.Set(totalHeader, strconv.FormatInt(notes.Total, 10))
 		}
 	}
-	if result.Remarks.Kind == jsontree.Object {
-		header.Set(remarksHeader, escapeHeader(result.Remarks.Append(nil)))
+	if result.Metadata.Kind == jsontree.Object {
+		header.Set(remarksHeader, escapeHeader(result.Metadata.Append(nil)))
 	}
 	if failure := result.Err; failure != nil {
 		header.Set(outcomeHeader, string(failure.Kind))
@@ -126,7 +126,7 @@ func finish(w http.ResponseWriter, status int, result *engine.Result, key string
 
 // escapeHeader escapes the characters in JSON that a header may not contain.
 func escapeHeader(json []byte) string {
-	return jsontree.Spell(string(json), func(r rune) bool { return r < 0x7f })
+	return jsontree.Escape(string(json), func(r rune) bool { return r < 0x7f })
 }
 
 // retryAfter returns when to repeat a call, in seconds, or 0 if the header is not to be sent.

@@ -213,7 +213,7 @@ func TestAuditRecord(t *testing.T) {
 		t.Fatalf("%d records, want 1", len(records))
 	}
 	got := records[0]
-	if got.Face != "http" || got.Principal != "ann" || got.Client != strings.Repeat("é", 50) || got.Tool != "demo/look" || got.Outcome != "ok" {
+	if got.Frontend != "http" || got.Principal != "ann" || got.Client != strings.Repeat("é", 50) || got.Tool != "demo/look" || got.Outcome != "ok" {
 		t.Errorf("recorded %+v", got)
 	}
 }

@@ -118,7 +118,7 @@ func newRig(t testing.TB, change func(*engine.Options)) *rig {
 	e := enginetest.New(t, enginetest.Load(t, enginetest.PublicSet, tools), handlers, o)
 	r.api = &httpapi.API{
 		Engine: e, Version: "9.9.9", Log: slog.New(slog.NewTextHandler(&r.log, nil)),
-		Who: func(r *http.Request) identity.Identity {
+		Identity: func(r *http.Request) identity.Identity {
 			return identity.Identity{Principal: r.Header.Get("X-Test-Principal")}
 		},
 		Metrics: httpapi.Metrics(r.stats, "9.9.9"),
@@ -163,7 +163,7 @@ func askQuestion(ctx context.Context, _ in) (out, error) {
 // reportProgress is a handler that reports progress.
 func reportProgress(ctx context.Context, _ in) (out, error) {
 	engine.Progress(ctx, 1, 2, "half")
-	engine.Tell(ctx, engine.Info, "demo", jsontree.Str("x"))
+	engine.LogMessage(ctx, engine.Info, "demo", jsontree.Str("x"))
 	engine.Release(ctx)
 	return out{"done"}, engine.Background(ctx)
 }

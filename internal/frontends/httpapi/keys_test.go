@@ -18,7 +18,7 @@ func keyedRig(t testing.TB) *rig {
 	t.Helper()
 	keys := &idempotencytest.Memory{}
 	return newRig(t, func(o *engine.Options) {
-		o.Once = func(context.Context) (idempotency.Store, error) { return keys, nil }
+		o.Idempotency = func(context.Context) (idempotency.Store, error) { return keys, nil }
 	})
 }
 

@@ -51,7 +51,7 @@ func (a *API) list(w http.ResponseWriter, r *http.Request) {
 func (a *API) definitions(g *identity.Grant) document {
 	tools := jsontree.Arr()
 	for _, t := range a.Engine.Tools() {
-		if t.Reach(g) == nil {
+		if t.CheckScope(g) == nil {
 			tools.Members = append(tools.Members, jsontree.Member{Value: a.definition(t)})
 		}
 	}
@@ -98,7 +98,7 @@ func (a *API) definition(t *engine.Tool) jsontree.Value {
 			jsontree.M("window", duration(t.Approval.Window)),
 		)))
 	}
-	if a.Engine.Once != nil && !t.Hints.ReadOnly {
+	if a.Engine.Idempotency != nil && !t.Hints.ReadOnly {
 		members = append(members, jsontree.M("idempotencyKey", jsontree.Str(keyHeader)))
 	}
 	members = append(members, jsontree.M("inputSchema", t.PublicInput()))

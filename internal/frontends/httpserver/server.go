@@ -77,8 +77,8 @@ func Listen(ctx context.Context, addr string, exposed bool) (net.Listener, error
 	return limitConnections(l, maxConnections), nil
 }
 
-// Ending reports whether the server is shutting down.
-func (s *Server) Ending() bool { return s.ending.Load() }
+// ShuttingDown reports whether the server is shutting down.
+func (s *Server) ShuttingDown() bool { return s.ending.Load() }
 
 // isLoopback reports whether a host is localhost or a loopback address.
 func isLoopback(host string) bool {
@@ -271,7 +271,7 @@ func (s *Server) guard(addr string, next http.Handler) http.Handler {
 // reject answers 403: a JSON-RPC error for MCP endpoints, plain JSON for others.
 func (s *Server) reject(w http.ResponseWriter, r *http.Request, message string) {
 	s.Log.Info("request rejected", "path", r.URL.Path, "host", r.Host, "origin", r.Header.Get("Origin"))
-	Unframed(w.Header())
+	SetSecurityHeaders(w.Header())
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusForbidden)
 	if strings.HasPrefix(r.URL.Path, "/mcp") {
@@ -281,9 +281,9 @@ func (s *Server) reject(w http.ResponseWriter, r *http.Request, message string) 
 	}
 }
 
-// Unframed sets headers that keep browsers from framing a response, sniffing its type or running
+// SetSecurityHeaders sets headers that keep browsers from framing a response, sniffing its type or running
 // content in it. The console's pages set their own policy.
-func Unframed(h http.Header) {
+func SetSecurityHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("X-Content-Type-Options", "nosniff")

@@ -70,13 +70,13 @@ type listIn struct {
 
 type listOut struct {
 	Result []string `json:"result"`
-	notes  engine.Notes
+	notes  engine.Truncation
 }
 
-func (o listOut) Notes() engine.Notes { return o.notes }
+func (o listOut) Truncation() engine.Truncation { return o.notes }
 
-// Remarks returns remarks for lists that begin with a certain word.
-func (o listOut) Remarks() jsontree.Value {
+// Metadata returns remarks for lists that begin with a certain word.
+func (o listOut) Metadata() jsontree.Value {
 	if len(o.Result) == 0 || o.Result[0] != "remark" {
 		return jsontree.Value{}
 	}
@@ -93,7 +93,7 @@ func newLister(t testing.TB) *lister {
 	t.Helper()
 	set := enginetest.Load(t, listSetYAML, map[string]string{"list": listYAML})
 	list := func(_ context.Context, in listIn) (listOut, error) {
-		return listOut{strings.Fields(in.Words[:min(len(in.Words), 100)]), engine.Notes{Truncated: in.Total != 0, Total: in.Total}}, nil
+		return listOut{strings.Fields(in.Words[:min(len(in.Words), 100)]), engine.Truncation{Truncated: in.Total != 0, Total: in.Total}}, nil
 	}
 	l := &lister{}
 	e := enginetest.New(t, set, map[string]engine.Handler{"list": engine.Handle(list)}, engine.Options{Audit: &l.Recorder})

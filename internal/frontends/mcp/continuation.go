@@ -25,12 +25,12 @@ import (
 type States struct {
 	// Secret returns the encryption secret, which must survive a restart.
 	Secret func() ([]byte, error)
-	// Place identifies the workspace that a state belongs to: an approval in one workspace must not
+	// Workspace identifies the workspace that a state belongs to: an approval in one workspace must not
 	// count in another one with the same secret.
-	Place string
-	// Spend records that a state was used. It returns false if it was used before.
-	Spend func(ctx context.Context, token string, now, expires time.Time) (fresh bool, err error)
-	Now   func() time.Time
+	Workspace string
+	// UseOnce records that a state was used. It returns false if it was used before.
+	UseOnce func(ctx context.Context, token string, now, expires time.Time) (fresh bool, err error)
+	Now     func() time.Time
 
 	once sync.Once
 	aead cipher.AEAD
@@ -90,7 +90,7 @@ func (s *States) seal(st *state) (string, error) {
 	if len(plain) > maxState {
 		return "", rpcErrorf(codeInvalidParams, "Invalid params: the answers are larger than %d bytes", maxState)
 	}
-	sealed := aead.Seal(nil, nil, plain, []byte(s.Place)) //nolint:gosec // this cipher generates its own nonce
+	sealed := aead.Seal(nil, nil, plain, []byte(s.Workspace)) //nolint:gosec // this cipher generates its own nonce
 	return base64.RawURLEncoding.EncodeToString(sealed), nil
 }
 
@@ -104,7 +104,7 @@ func (s *States) open(ctx context.Context, sealed, principal string, subject []b
 	if err != nil {
 		return nil, badState("was not issued by this server")
 	}
-	plain, err := aead.Open(nil, nil, data, []byte(s.Place))
+	plain, err := aead.Open(nil, nil, data, []byte(s.Workspace))
 	if err != nil {
 		return nil, badState("was not issued by this server")
 	}
@@ -119,7 +119,7 @@ func (s *States) open(ctx context.Context, sealed, principal string, subject []b
 	case !now.Before(expires):
 		return nil, badState("has expired")
 	}
-	fresh, err := s.Spend(ctx, st.Token, now, expires)
+	fresh, err := s.UseOnce(ctx, st.Token, now, expires)
 	if err != nil {
 		return nil, contract.Errorf(contract.Unavailable, "The state of the call cannot be used right now; try again later").Because(err)
 	}
@@ -137,7 +137,7 @@ func badState(reason string) *rpcError {
 type continuation struct {
 	subject []byte
 	expires int64 // of its state, in Unix milliseconds; zero before the first state
-	before  engine.Round
+	before  engine.Continuation
 	asked   map[string]bool           // keys of the questions that were asked
 	answers map[string]jsontree.Value // of all rounds so far
 }
@@ -184,7 +184,7 @@ func (q *request) resume(ctx context.Context, digest string, sealed *jsontree.Va
 		return err
 	}
 	r.expires = st.Expires
-	r.before = engine.Round{Number: st.Number, Approved: st.Approved, Asked: time.UnixMilli(st.AskedAt), Key: st.Key}
+	r.before = engine.Continuation{Attempt: st.Number, Approved: st.Approved, Asked: time.UnixMilli(st.AskedAt), Key: st.Key}
 	r.asked, r.answers = map[string]bool{}, map[string]jsontree.Value{}
 	for _, key := range st.Asked {
 		r.asked[key] = true
@@ -209,7 +209,7 @@ func (q *request) subject(digest string) []byte {
 }
 
 // ask ends a round with questions to the client.
-func (q *request) ask(need *engine.Need, digest string) ([]byte, error) {
+func (q *request) ask(need *engine.Suspension, digest string) ([]byte, error) {
 	r := &q.continuation
 	if q.server.States == nil {
 		return nil, rpcErrorf(codeInternal, "This server cannot wait for answers")
@@ -219,7 +219,7 @@ func (q *request) ask(need *engine.Need, digest string) ([]byte, error) {
 	}
 	st := state{
 		Principal: q.from.Principal, Subject: r.subject, Expires: r.expires,
-		Number: need.Next.Number, Approved: need.Next.Approved, AskedAt: need.Next.Asked.UnixMilli(), Key: need.Next.Key,
+		Number: need.Next.Attempt, Approved: need.Next.Approved, AskedAt: need.Next.Asked.UnixMilli(), Key: need.Next.Key,
 		Answers: map[string]json.RawMessage{},
 	}
 	for key := range r.asked {
@@ -264,7 +264,7 @@ func (q *request) peer(ctx context.Context, tool *engine.Tool) (engine.Peer, err
 	if err := q.readContinuation(ctx, digest); err != nil {
 		return nil, err
 	}
-	deferred := &engine.Rounds{
+	deferred := &engine.DeferredPeer{
 		Live:    livePeer{q},
 		Answers: q.continuation.answers,
 		Detach:  tool != nil && tool.Task != "" && q.from.tasks && q.server.Tasks != nil,
@@ -281,8 +281,8 @@ func (q *request) askOrFail(err error) ([]byte, error) {
 	if q.from.era == legacy || !ok {
 		return nil, err
 	}
-	next := engine.Round{Number: q.continuation.before.Number + 1}
-	return q.ask(&engine.Need{Questions: wait.Questions, Next: next}, "")
+	next := engine.Continuation{Attempt: q.continuation.before.Attempt + 1}
+	return q.ask(&engine.Suspension{Questions: wait.Questions, Next: next}, "")
 }
 
 // livePeer is a client that receives messages while a call runs.
@@ -339,7 +339,7 @@ func (p livePeer) Ask(ctx context.Context, questions []engine.Question) (map[str
 			return nil, &engine.IncapableError{Needs: question.Needs}
 		}
 	}
-	engine.Placed(ctx) // later writes must not wait for a person
+	engine.MarkOrdered(ctx) // later writes must not wait for a person
 	defer p.q.out.pausing()()
 	answers := make(map[string]jsontree.Value, len(questions))
 	for _, question := range questions {

@@ -93,7 +93,7 @@ func (e *endpoint) initialize(x *exchange, m *message) {
 		return
 	}
 	if who := e.who(x.r); e.Challenge != nil && who.Principal == "" {
-		unnamed := identity.Unnamed(who.Grant, "This server")
+		unnamed := identity.AnonymousError(who.Grant, "This server")
 		x.refuse(cmp.Or(e.Challenge(x.w, x.r, unnamed), http.StatusServiceUnavailable), toRPCError(unnamed, legacy).about(m.id), legacy)
 		return
 	}
@@ -263,7 +263,7 @@ func (h *HTTP) drop(n *session, cancel bool) {
 	if _, was := h.sessions.LoadAndDelete(n.id); was {
 		h.count.Add(-1)
 		n.close(cancel)
-		n.server.Engine.Left(n.from.connection)
+		n.server.Engine.ConnectionClosed(n.from.connection)
 		if h.SessionEnded != nil {
 			h.SessionEnded(h.now().Sub(n.began))
 		}

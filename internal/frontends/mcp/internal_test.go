@@ -153,9 +153,9 @@ func TestEventIDs(t *testing.T) {
 
 func testStates() *States {
 	return &States{
-		Secret: func() ([]byte, error) { return []byte("secret"), nil },
-		Spend:  func(context.Context, string, time.Time, time.Time) (bool, error) { return true, nil },
-		Now:    func() time.Time { return time.Unix(1_800_000_000, 0) },
+		Secret:  func() ([]byte, error) { return []byte("secret"), nil },
+		UseOnce: func(context.Context, string, time.Time, time.Time) (bool, error) { return true, nil },
+		Now:     func() time.Time { return time.Unix(1_800_000_000, 0) },
 	}
 }
 
@@ -181,7 +181,7 @@ func TestStateOfAnotherSecret(t *testing.T) {
 // TestStateOfAnotherWorkspace checks that a state of another workspace is rejected.
 func TestStateOfAnotherWorkspace(t *testing.T) {
 	here, there := testStates(), testStates()
-	here.Place, there.Place = "here", "there"
+	here.Workspace, there.Workspace = "here", "there"
 	sealed, err := there.seal(&state{Principal: "ann", Subject: []byte("s"), Approved: true})
 	if err != nil {
 		t.Fatal(err)
@@ -205,7 +205,7 @@ func TestStateWithoutSecret(t *testing.T) {
 		t.Errorf("open: %v", err)
 	}
 	s = testStates()
-	s.Spend = func(context.Context, string, time.Time, time.Time) (bool, error) {
+	s.UseOnce = func(context.Context, string, time.Time, time.Time) (bool, error) {
 		return true, errors.New("disk full")
 	}
 	sealed, err := s.seal(&state{Subject: []byte("s")})

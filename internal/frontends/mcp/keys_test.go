@@ -23,7 +23,7 @@ func keyedRig(t testing.TB, mode approval.Mode) *rig {
 	t.Helper()
 	r := newRig(t, setup{toolsets: []string{"learning-os"}, approve: mode})
 	keys := &idempotencytest.Memory{}
-	r.app.Engine().Once = func(context.Context) (idempotency.Store, error) { return keys, nil }
+	r.app.Engine().Idempotency = func(context.Context) (idempotency.Store, error) { return keys, nil }
 	return r
 }
 

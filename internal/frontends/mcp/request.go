@@ -85,7 +85,7 @@ func (q *request) fail(err error) []byte {
 // recordDenial records an error that a token with more rights would avoid.
 func (q *request) recordDenial(err error) {
 	var missing *identity.ScopeError
-	if errors.Is(err, identity.ErrNobody) || errors.As(err, &missing) {
+	if errors.Is(err, identity.ErrAnonymous) || errors.As(err, &missing) {
 		q.denied = err
 	}
 }
@@ -96,7 +96,7 @@ func (q *request) requireIdentity() error {
 	if q.from.Principal != "" || q.method == "tools/call" {
 		return nil
 	}
-	return identity.Unnamed(q.from.Grant, "This server")
+	return identity.AnonymousError(q.from.Grant, "This server")
 }
 
 // dispatch calls the handler of the method. Some methods exist in one era only.
@@ -177,7 +177,7 @@ func (q *request) watch() ([]byte, error) {
 		q.conn.notifications().unwatch(uri.Text)
 		return q.end(q.begin(0)), nil
 	}
-	if err := q.server.Engine.MayRead(q.from.Grant, uri.Text); err != nil {
+	if err := q.server.Engine.CheckRead(q.from.Grant, uri.Text); err != nil {
 		return nil, err
 	}
 	if err := q.conn.notifications().watch(uri.Text); err != nil {

@@ -16,7 +16,7 @@ func TestRevoked(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var revoked atomic.Bool
 			r := newRig(t, setup{memNetwork: true})
-			r.http.Still = func(q *http.Request) bool { return !revoked.Load() || q.Header.Get(principalHeader) != "eve" }
+			r.http.StillAllowed = func(q *http.Request) bool { return !revoked.Load() || q.Header.Get(principalHeader) != "eve" }
 			const who, eve = principalHeader, "eve"
 			theirs, mine := r.initialize("2025-11-25", allThree, who, eve), r.initialize("2025-11-25", `{}`)
 			body := modern(1, listens, `"notifications":{"toolsListChanged":true}`, `{}`)
@@ -60,7 +60,7 @@ func TestRevokedDuringCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var revoked atomic.Bool
 		r := newRig(t, setup{memNetwork: true})
-		r.http.Still = func(*http.Request) bool { return !revoked.Load() }
+		r.http.StillAllowed = func(*http.Request) bool { return !revoked.Load() }
 		s := r.initialize("2025-11-25", allThree)
 		stream := s.start(call(1, "test_elicitation", `{"message":"m"}`))
 		question := stream.next()

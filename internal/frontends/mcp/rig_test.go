@@ -118,7 +118,7 @@ func principal(r *http.Request) identity.Identity {
 	if who := r.Header.Get(principalHeader); who != "" {
 		return identity.Identity{Principal: who}
 	}
-	return identity.Identity{Principal: cli.Local}
+	return identity.Identity{Principal: cli.LocalPrincipal}
 }
 
 func newServer(a *app.App, tasks *taskStore, s setup) *mcp.Server {
@@ -126,11 +126,11 @@ func newServer(a *app.App, tasks *taskStore, s setup) *mcp.Server {
 	var mu sync.Mutex
 	return &mcp.Server{
 		Engine: a.Engine(), Version: "1.2.3", Instructions: func() string { return "Be kind." }, PageSize: s.page,
-		Tasks: &jobs.Runner{Engine: a.Engine(), Place: "test", Store: tasks.open},
+		Tasks: &jobs.Runner{Engine: a.Engine(), Workspace: "test", Store: tasks.open},
 		States: &mcp.States{
 			Secret: func() ([]byte, error) { return []byte("a secret that only this test knows"), nil },
 			Now:    s.now,
-			Spend: func(_ context.Context, token string, _, _ time.Time) (bool, error) {
+			UseOnce: func(_ context.Context, token string, _, _ time.Time) (bool, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				fresh := !spent[token]
@@ -157,7 +157,7 @@ func (s *taskStore) open(ctx context.Context) (jobs.Store, error) {
 			return nil, err
 		}
 	}
-	return s.db.Background(), nil
+	return s.db.Jobs(), nil
 }
 
 func (s *taskStore) close() {

@@ -62,13 +62,13 @@ func (o *fixedList) allowed(g *identity.Grant) []item {
 func (s *Server) list() {
 	s.listsOnce.Do(func() {
 		for _, t := range s.Engine.Tools() {
-			s.tools.add(toolItem(t), t.Reach)
+			s.tools.add(toolItem(t), t.CheckScope)
 		}
 		for _, p := range s.Engine.Prompts() {
-			s.prompts.add(promptItem(&p), p.Reach)
+			s.prompts.add(promptItem(&p), p.CheckScope)
 		}
 		for _, t := range s.Engine.Templates() {
-			s.templates.add(templateItem(&t), t.Reach)
+			s.templates.add(templateItem(&t), t.CheckScope)
 		}
 	})
 }
@@ -137,9 +137,9 @@ func (s *Server) appendSelf(b []byte, e era) []byte {
 }
 
 // requester returns the engine's description of the client.
-func (q *request) requester(peer engine.Peer) engine.Visitor {
-	return engine.Visitor{
-		Principal: q.from.Principal, Grant: q.from.Grant, Face: q.from.frontend, Client: q.from.name, Connection: q.from.connection, Peer: peer,
+func (q *request) requester(peer engine.Peer) engine.Requester {
+	return engine.Requester{
+		Principal: q.from.Principal, Grant: q.from.Grant, Frontend: q.from.frontend, Client: q.from.name, Connection: q.from.connection, Peer: peer,
 		Trace: q.from.trace,
 	}
 }

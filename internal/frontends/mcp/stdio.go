@@ -57,7 +57,7 @@ func (s *Server) ServeStdio(ctx context.Context, principal string, in io.Reader,
 	finished := make(chan error, 1)
 	go func() {
 		c.work.Wait()
-		s.Engine.Left(c.from.connection)
+		s.Engine.ConnectionClosed(c.from.connection)
 		finished <- c.out.close()
 	}()
 	select {
@@ -87,7 +87,7 @@ type stdio struct {
 	inflight  inflight
 	questions questions
 	changes   *subscription // of the legacy era
-	queue     engine.Lane
+	queue     engine.OrderedQueue
 	ended     chan struct{} // closed when nothing more is read
 
 	work       sync.WaitGroup

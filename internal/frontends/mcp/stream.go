@@ -241,7 +241,7 @@ func (x *exchange) openSink() *sink {
 }
 
 // stillAllowed reports whether the client would still be accepted.
-func (x *exchange) stillAllowed() bool { return x.http.Still == nil || x.http.Still(x.r) }
+func (x *exchange) stillAllowed() bool { return x.http.StillAllowed == nil || x.http.StillAllowed(x.r) }
 
 var (
 	streamType = []string{"text/event-stream"}

@@ -238,7 +238,7 @@ func (q *request) listen(ctx context.Context) (*subscription, []byte, error) {
 	}
 	if uris, ok := filter.Get("resourceSubscriptions"); ok {
 		watched.Members = append(watched.Members, jsontree.M("resourceSubscriptions", watchable(&uris, maxURIs, func(uri string) bool {
-			return q.server.Engine.MayRead(q.from.Grant, uri) == nil && sub.watch(uri) == nil
+			return q.server.Engine.CheckRead(q.from.Grant, uri) == nil && sub.watch(uri) == nil
 		})))
 	}
 	if ids, ok := filter.Get("taskIds"); ok {

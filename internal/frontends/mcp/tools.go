@@ -29,18 +29,18 @@ func (q *request) callTool(ctx context.Context) ([]byte, error) {
 	}
 	call := engine.Call{
 		Tool: tool.Name, Args: q.params.Field("arguments"), Key: key,
-		Principal: q.from.Principal, Grant: q.from.Grant, Face: q.from.frontend, Client: q.from.name, Connection: q.from.connection,
-		Peer: peer, Round: q.continuation.before, Trace: q.from.trace,
+		Principal: q.from.Principal, Grant: q.from.Grant, Frontend: q.from.frontend, Client: q.from.name, Connection: q.from.connection,
+		Peer: peer, Continuation: q.continuation.before, Trace: q.from.trace,
 	}
 	result, err := q.server.Engine.Call(ctx, call)
 	switch {
 	case err != nil:
 		return nil, err
-	case result.Need != nil && result.Need.Task:
-		call.Round = result.Need.Next
+	case result.Suspended != nil && result.Suspended.Task:
+		call.Continuation = result.Suspended.Next
 		return q.startTask(ctx, call)
-	case result.Need != nil:
-		return q.ask(result.Need, tool.Digest)
+	case result.Suspended != nil:
+		return q.ask(result.Suspended, tool.Digest)
 	}
 	if result.Err != nil {
 		q.recordDenial(result.Err)
@@ -128,7 +128,7 @@ func (q *request) idempotencyKey() (string, error) {
 // metaOfResult returns the members of a result's _meta, as JSON without the braces.
 func metaOfResult(result *engine.Result) []byte {
 	var meta []byte
-	switch notes := result.Notes; {
+	switch notes := result.Truncation; {
 	case result.Replayed:
 		meta = []byte(`"` + metaReplayed + `":true`)
 	case notes.Truncated && notes.Total >= 0:
@@ -136,7 +136,7 @@ func metaOfResult(result *engine.Result) []byte {
 	case notes.Truncated:
 		meta = []byte(`"` + metaTruncated + `":true`)
 	}
-	for _, remark := range result.Remarks.Members {
+	for _, remark := range result.Metadata.Members {
 		if meta != nil {
 			meta = append(meta, ',')
 		}

@@ -31,7 +31,7 @@ func exportOne(t *testing.T, env map[string]string, wait func(log *syncBuffer)) 
 	if tel == nil {
 		return log.String() + "off"
 	}
-	tel.Called(tel.Begin(context.Background(), ""), &telemetry.Call{Method: "tools/call", Tool: "demo/look", Outcome: "ok", Started: fixedTime})
+	tel.End(tel.Begin(context.Background(), ""), &telemetry.Call{Method: "tools/call", Tool: "demo/look", Outcome: "ok", Started: fixedTime})
 	if wait != nil {
 		wait(log)
 	}
@@ -66,8 +66,8 @@ func expectFailure(t *testing.T, c *otlptest.Collector, env map[string]string, s
 	if !strings.Contains(log, says) || strings.Count(log, "telemetry was not sent") != 1 || !strings.Contains(log, "lost=1 ") || strings.Contains(log, "geheim") {
 		t.Errorf("log %q, want %q", log, says)
 	}
-	if c.Tries != 1 {
-		t.Errorf("%s: %d requests", says, c.Tries)
+	if c.Requests != 1 {
+		t.Errorf("%s: %d requests", says, c.Requests)
 	}
 }
 

@@ -78,8 +78,8 @@ func export(t *testing.T, env map[string]string) string {
 	for i, outcome := range []string{"ok", "denied"} {
 		ctx := tel.Begin(context.Background(), []string{telemetry.Parent(parent, "rojo=1"), ""}[i])
 		counted.Observe("demo/look", outcome, 3*time.Millisecond)
-		tel.Called(ctx, &telemetry.Call{
-			Method: "tools/call", Tool: "demo/look", Outcome: outcome, Version: "1.0.0", Caller: "ada", Face: "stdio",
+		tel.End(ctx, &telemetry.Call{
+			Method: "tools/call", Tool: "demo/look", Outcome: outcome, Version: "1.0.0", Caller: "ada", Frontend: "stdio",
 			Client: "odd \xff \"client\"\n", Started: fixedTime, Took: 3 * time.Millisecond, Bytes: 12,
 		})
 		slog.New(tel.Tee(slog.DiscardHandler)).LogAttrs(ctx, slog.LevelWarn, "call", slog.String("tool", "demo/look"), slog.Int("bytes", -12), slog.Bool("ok", i == 0),

@@ -41,8 +41,8 @@ func TestEveryProtocol(t *testing.T) {
 				"OTEL_EXPORTER_OTLP_ENDPOINT": address, "OTEL_EXPORTER_OTLP_PROTOCOL": tc.protocol, "OTEL_EXPORTER_OTLP_COMPRESSION": tc.compression,
 				"OTEL_EXPORTER_OTLP_HEADERS": "api-key=a%20b,x-other=2", "OTEL_RESOURCE_ATTRIBUTES": "service.instance.id=here",
 			})
-			if log != "" || len(c.Wrong) > 0 || len(c.Spans) != 1 || len(c.Metrics) != 1 || len(c.Logs) != 1 {
-				t.Fatalf("log %q, wrong %q; %d of traces, %d of metrics, %d of logs", log, c.Wrong, len(c.Spans), len(c.Metrics), len(c.Logs))
+			if log != "" || len(c.Errors) > 0 || len(c.Spans) != 1 || len(c.Metrics) != 1 || len(c.Logs) != 1 {
+				t.Fatalf("log %q, wrong %q; %d of traces, %d of metrics, %d of logs", log, c.Errors, len(c.Spans), len(c.Metrics), len(c.Logs))
 			}
 			for _, header := range c.Headers {
 				h := http.Header{}
@@ -193,8 +193,8 @@ func TestSpecialValues(t *testing.T) {
 			tel.Watch(telemetry.Gauge{Name: name, Value: func(context.Context) (float64, bool) { return n, true }})
 		}
 		tel.Close()
-		if len(c.Wrong) > 0 || len(c.Metrics) != 1 {
-			t.Fatalf("%s: wrong %q", protocol, c.Wrong)
+		if len(c.Errors) > 0 || len(c.Metrics) != 1 {
+			t.Fatalf("%s: wrong %q", protocol, c.Errors)
 		}
 		for _, m := range c.Metrics[0].ResourceMetrics[0].ScopeMetrics[0].Metrics {
 			want, mine := odd[m.Name]
@@ -211,7 +211,7 @@ func TestLargeBatch(t *testing.T) {
 	from, _ := source(&syncBuffer{})
 	tel := otlp.Open(setenv(t, map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + c.GRPC(t), "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}), from)
 	for i := range 500 {
-		tel.Called(tel.Begin(context.Background(), ""), &telemetry.Call{Method: "tools/call", Tool: "demo/look", Client: strings.Repeat("x", i), Outcome: "ok", Started: fixedTime})
+		tel.End(tel.Begin(context.Background(), ""), &telemetry.Call{Method: "tools/call", Tool: "demo/look", Client: strings.Repeat("x", i), Outcome: "ok", Started: fixedTime})
 	}
 	tel.Close()
 	n := 0

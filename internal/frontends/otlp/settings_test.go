@@ -104,7 +104,7 @@ func TestEndpointPaths(t *testing.T) {
 	c := &otlptest.Collector{}
 	address := c.HTTP(t)
 	export(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": address + "/base", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": address + "/own/path", "OTEL_METRICS_EXPORTER": "none"})
-	if len(c.Spans) != 1 || len(c.Logs) != 1 || c.Tries != 2 {
+	if len(c.Spans) != 1 || len(c.Logs) != 1 || c.Requests != 2 {
 		t.Errorf("asked for %v", c.Paths)
 	}
 }

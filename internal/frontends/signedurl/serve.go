@@ -159,7 +159,7 @@ func (h *Handler) upload(w http.ResponseWriter, r *http.Request, key string) {
 			"The body has %d bytes, but this link accepts %d; ask the tool for a link with the right file_size", r.ContentLength, size))
 		return
 	}
-	timeout := cmp.Or(h.Patience, defaultStallTimeout)
+	timeout := cmp.Or(h.StallTimeout, defaultStallTimeout)
 	body := &stallReader{body: r.Body, left: size, control: http.NewResponseController(w), timeout: timeout}
 	err = h.Library.Receive(r.Context(), key, size, by, body)
 	switch {

@@ -46,9 +46,9 @@ const (
 	archivePrefix = "/archives/"
 )
 
-// Leads reports whether a request uses a URL of this package. Such a request has no rights beyond
+// Matches reports whether a request uses a URL of this package. Such a request has no rights beyond
 // those of its URL, so any host name is safe.
-func Leads(r *http.Request) bool {
+func Matches(r *http.Request) bool {
 	return slices.ContainsFunc([]string{assetPrefix, uploadPrefix, archivePrefix}, func(prefix string) bool {
 		return strings.HasPrefix(r.URL.Path, prefix)
 	})
@@ -65,8 +65,8 @@ type Handler struct {
 	// Admit limits the requests in progress, together with those of other front ends. If it is nil,
 	// there is no limit.
 	Admit func() (leave func(), ok bool)
-	// Patience is how long an upload may make no progress; the default is 30 seconds.
-	Patience time.Duration
+	// StallTimeout is how long an upload may make no progress; the default is 30 seconds.
+	StallTimeout time.Duration
 }
 
 const defaultStallTimeout = 30 * time.Second

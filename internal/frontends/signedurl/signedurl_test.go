@@ -114,7 +114,7 @@ func serve(t *testing.T) *rig {
 		assets: map[string]string{drawing: "<svg/>", photo: "0123456789", notes: "Grüße", page: "<p>", deck: "%PDF", film: "film"},
 		types:  map[string]string{drawing: "image/svg+xml", photo: "image/png", notes: "text/plain", page: "text/html", deck: "application/pdf"},
 	}}
-	r.signer = &signedurl.Signer{Secret: func() ([]byte, error) { return []byte("secret"), nil }, Place: "file:///library", Now: func() time.Time { return r.now }}
+	r.signer = &signedurl.Signer{Secret: func() ([]byte, error) { return []byte("secret"), nil }, LibraryID: "file:///library", Now: func() time.Time { return r.now }}
 	r.handler = &signedurl.Handler{Library: r.memLibrary, Signer: r.signer, Log: slog.New(slog.NewTextHandler(&r.log, nil))}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", http.NotFound)
@@ -167,7 +167,7 @@ func (a answer) expectError(t *testing.T, status int, name string) {
 // TestLeads checks which paths belong to this package.
 func TestLeads(t *testing.T) {
 	for path, want := range map[string]bool{"/cdn/x": true, "/upload/x": true, "/archives/x": true, "/mcp": false, "/cdnx": false, "/": false, "/tools/cdn/": false} {
-		if got := signedurl.Leads(&http.Request{URL: &url.URL{Path: path}}); got != want {
+		if got := signedurl.Matches(&http.Request{URL: &url.URL{Path: path}}); got != want {
 			t.Errorf("%s: %t", path, got)
 		}
 	}

@@ -17,9 +17,9 @@ import (
 // Signer makes and verifies signed URLs. A URL contains everything that it permits and its expiry;
 // nothing is stored.
 type Signer struct {
-	Secret func() ([]byte, error) // called whenever a URL is made or verified
-	Place  string                 // identifies the library; a URL is valid for one library only
-	Now    func() time.Time
+	Secret    func() ([]byte, error) // called whenever a URL is made or verified
+	LibraryID string                 // identifies the library; a URL is valid for one library only
+	Now       func() time.Time
 }
 
 // Upload returns the path and query of a URL that accepts one upload of exactly this size.
@@ -56,7 +56,7 @@ func (s *Signer) sign(prefix, name string, query url.Values) (string, error) {
 		return "", contract.Errorf(contract.Unavailable, "Signed links cannot be used right now; try again").Because(err)
 	}
 	key := hmac.New(sha256.New, secret) // the secret also signs other things, which must not be valid as URLs
-	key.Write([]byte("remit links\x00" + s.Place))
+	key.Write([]byte("remit links\x00" + s.LibraryID))
 	return identity.Seal(key.Sum(nil), prefix, name, query.Encode()), nil
 }
 

@@ -66,7 +66,7 @@ func TestUploadRejected(t *testing.T) {
 	signature := link[strings.Index(link, "signature=")+len("signature="):]
 	signature, _, _ = strings.Cut(signature, "&")
 	other := *r.signer
-	other.Place = "file:///elsewhere"
+	other.LibraryID = "file:///elsewhere"
 	foreign, _ := other.Upload(film, 4, "ann@example.com", noon.Add(time.Hour))
 	for name, altered := range map[string]string{
 		"no query":            "/upload/" + film,
@@ -157,7 +157,7 @@ func TestUploadEndsEarly(t *testing.T) {
 // TestUploadStalls checks that an upload without progress is aborted.
 func TestUploadStalls(t *testing.T) {
 	r := serve(t)
-	r.handler.Patience = 50 * time.Millisecond
+	r.handler.StallTimeout = 50 * time.Millisecond
 	start := fmt.Sprintf("PUT %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\nFI", r.uploadLink(t))
 	status, body := r.send(t, start, func(net.Conn) {})
 	if status != http.StatusRequestTimeout || !strings.Contains(body, "made no progress") {

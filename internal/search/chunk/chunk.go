@@ -31,12 +31,12 @@ const (
 const (
 	// MaxText is the maximum length of a chunk's text in bytes.
 	MaxText = 2000
-	// MaxPieces is the maximum number of chunks of a project file.
-	MaxPieces = 400
+	// MaxChunks is the maximum number of chunks of a project file.
+	MaxChunks = 400
 )
 
-// A Piece is a chunk: a meaningful part of a file.
-type Piece struct {
+// A Chunk is a chunk: a meaningful part of a file.
+type Chunk struct {
 	// Source is Discovery, Code, Docs or Session.
 	Source string
 	// Type is the type of a discovery: Pattern, Rule, Decision or Issue. Other chunks have none.
@@ -58,13 +58,13 @@ type Piece struct {
 
 // Of cuts a project file into chunks, ordered by line. Binary files and files that no person reads
 // have no chunks; generated files and data have at most one.
-func Of(name string, content []byte) []Piece {
+func Of(name string, content []byte) []Chunk {
 	how, language := kindOf(name, content)
 	if how == nothing {
 		return nil
 	}
 	f := newFile(name, language, content)
-	var found []Piece
+	var found []Chunk
 	switch how {
 	case asHead:
 		found = f.head()
@@ -77,31 +77,31 @@ func Of(name string, content []byte) []Piece {
 }
 
 // finish sets the common fields of a file's chunks, and removes excess chunks.
-func (f *file) finish(found []Piece) []Piece {
+func (f *file) finish(found []Chunk) []Chunk {
 	module := outline.Module(f.name)
 	for i := range found {
 		found[i].Module = cmp.Or(found[i].Module, module)
 	}
-	return inOrder(mostTelling(found, MaxPieces))
+	return inOrder(mostTelling(found, MaxChunks))
 }
 
 // inOrder sorts chunks by line, and shortens and cleans names that came from a text.
-func inOrder(found []Piece) []Piece {
+func inOrder(found []Chunk) []Chunk {
 	for i := range found {
 		p := &found[i]
 		p.Name, p.Module, p.Session = cutName(p.Name), cutName(p.Module), cutName(p.Session)
 	}
-	slices.SortStableFunc(found, func(a, b Piece) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.End, b.End)) })
+	slices.SortStableFunc(found, func(a, b Chunk) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.End, b.End)) })
 	return found
 }
 
 // mostTelling returns at most limit chunks: discoveries first, then the beginnings of symbols, then
 // the rest.
-func mostTelling(found []Piece, limit int) []Piece {
+func mostTelling(found []Chunk, limit int) []Chunk {
 	if len(found) <= limit {
 		return found
 	}
-	ranked := make([]Piece, 0, len(found))
+	ranked := make([]Chunk, 0, len(found))
 	for rank := range 3 {
 		last := ""
 		for _, p := range found {
@@ -114,7 +114,7 @@ func mostTelling(found []Piece, limit int) []Piece {
 	return ranked[:limit]
 }
 
-func rankOf(p Piece, nameBefore string) int {
+func rankOf(p Chunk, nameBefore string) int {
 	switch {
 	case p.Source == Discovery:
 		return 0
@@ -124,9 +124,9 @@ func rankOf(p Piece, nameBefore string) int {
 	return 2
 }
 
-// Words returns the text of a chunk that is indexed and embedded: the last parts of the path, the
+// IndexText returns the text of a chunk that is indexed and embedded: the last parts of the path, the
 // name and the text. For a discovery, only a few words about its subject precede the text.
-func (p *Piece) Words(name string) string {
+func (p *Chunk) IndexText(name string) string {
 	var b strings.Builder
 	b.Grow(len(p.Name) + len(p.Text) + 64)
 	if p.Source == Discovery {
@@ -142,7 +142,7 @@ func (p *Piece) Words(name string) string {
 // writeSubject writes the subject of a discovery: its module, or else the name of its file, and the
 // headings above it. It is brief, since more words would dominate a short text. The symbol at which
 // a comment stands is not a heading.
-func (p *Piece) writeSubject(b *strings.Builder, name string) {
+func (p *Chunk) writeSubject(b *strings.Builder, name string) {
 	module := p.about()
 	writeLine(b, module)
 	if module == "" {
@@ -154,7 +154,7 @@ func (p *Piece) writeSubject(b *strings.Builder, name string) {
 }
 
 // about returns the module of a discovery, if it is informative.
-func (p *Piece) about() string {
+func (p *Chunk) about() string {
 	if p.Module == outline.Root || p.Module == "docs" || p.Module == "adr" {
 		return ""
 	}
@@ -163,7 +163,7 @@ func (p *Piece) about() string {
 
 // telling returns the part of a discovery's name that adds to its text: not the title of the whole
 // document, which all its chunks share, and not a heading with which the text begins.
-func (p *Piece) telling() string {
+func (p *Chunk) telling() string {
 	name := p.Name
 	if _, rest, ok := strings.Cut(name, " > "); ok {
 		name = rest

@@ -145,14 +145,14 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-func TestMaxPieces(t *testing.T) {
+func TestMaxChunks(t *testing.T) {
 	var b strings.Builder
 	for i := range 1000 {
 		fmt.Fprintf(&b, "def function_number_%d(argument):\n%s\n", i, strings.Repeat("    argument.something_else_happens()\n", 10))
 	}
 	b.WriteString("# DECISION: what is at the very end is found as well\n")
 	found := chunk.Of("many.py", []byte(b.String()))
-	if len(found) != chunk.MaxPieces {
+	if len(found) != chunk.MaxChunks {
 		t.Fatalf("%d pieces", len(found))
 	}
 	if last := found[len(found)-1]; last.Type != chunk.Decision {
@@ -163,36 +163,36 @@ func TestMaxPieces(t *testing.T) {
 func TestWords(t *testing.T) {
 	for _, c := range []struct {
 		name, path string
-		piece      chunk.Piece
+		piece      chunk.Chunk
 		want       string
 	}{
 		{
 			"code", "src/server/auth/AuthService.ts",
-			chunk.Piece{Source: chunk.Code, Name: "AuthService.login", Text: "login()"},
+			chunk.Chunk{Source: chunk.Code, Name: "AuthService.login", Text: "login()"},
 			"server auth AuthService\nAuthService.login\nlogin()",
 		},
-		{"root", "main.go", chunk.Piece{Source: chunk.Code, Text: "main()"}, "main\nmain()"},
-		{"dot", ".bashrc", chunk.Piece{Source: chunk.Code, Text: "ls"}, ".bashrc\nls"},
-		{"nowhere", "", chunk.Piece{Source: chunk.Docs, Text: "words"}, "words"},
-		{"memory", "decisions.jsonl", chunk.Piece{Source: chunk.Discovery, Text: "Use PostgreSQL"}, "Use PostgreSQL"},
+		{"root", "main.go", chunk.Chunk{Source: chunk.Code, Text: "main()"}, "main\nmain()"},
+		{"dot", ".bashrc", chunk.Chunk{Source: chunk.Code, Text: "ls"}, ".bashrc\nls"},
+		{"nowhere", "", chunk.Chunk{Source: chunk.Docs, Text: "words"}, "words"},
+		{"memory", "decisions.jsonl", chunk.Chunk{Source: chunk.Discovery, Text: "Use PostgreSQL"}, "Use PostgreSQL"},
 		{
 			"rule", "CLAUDE.md",
-			chunk.Piece{Source: chunk.Discovery, Name: "For agents > Rules", Text: "Never commit"},
+			chunk.Chunk{Source: chunk.Discovery, Name: "For agents > Rules", Text: "Never commit"},
 			"Rules\nNever commit",
 		},
 		{
 			"decision", "docs/adr/0001-one-ledger.md",
-			chunk.Piece{Source: chunk.Discovery, Name: "One ledger", Text: "One ledger\nAll write to it."},
+			chunk.Chunk{Source: chunk.Discovery, Name: "One ledger", Text: "One ledger\nAll write to it."},
 			"0001-one-ledger\nOne ledger\nAll write to it.",
 		},
 		{
 			"section", "docs/guide.md",
-			chunk.Piece{Source: chunk.Discovery, Name: "Guide > Known issues > Slow start", Text: "Slow start\nWait."},
+			chunk.Chunk{Source: chunk.Discovery, Name: "Guide > Known issues > Slow start", Text: "Slow start\nWait."},
 			"guide\nKnown issues\nSlow start\nWait.",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, c.piece.Words(c.path)); diff != "" {
+			if diff := cmp.Diff(c.want, c.piece.IndexText(c.path)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})

@@ -13,7 +13,7 @@ type stretch struct {
 }
 
 // code cuts a file at its declarations, or at its blank lines if the language is unknown.
-func (f *file) code() []Piece {
+func (f *file) code() []Chunk {
 	symbols := declarations(outline.Outline(f.language, []byte(f.text)), f.lines())
 	c := cutter{file: f}
 	if len(symbols) == 0 {
@@ -38,8 +38,8 @@ func declarations(symbols []outline.Symbol, lines int) []outline.Symbol {
 	return kept
 }
 
-func (f *file) codeChunks(stretches []stretch) []Piece {
-	found := make([]Piece, 0, len(stretches))
+func (f *file) codeChunks(stretches []stretch) []Chunk {
+	found := make([]Chunk, 0, len(stretches))
 	for _, s := range stretches {
 		text := strings.TrimRight(f.span(s.from, s.to), " \t\n")
 		if len(text) > MaxText {
@@ -48,7 +48,7 @@ func (f *file) codeChunks(stretches []stretch) []Piece {
 		if !saysAnything(text) && (s.name == "" || len(text) > 400) {
 			continue
 		}
-		found = append(found, Piece{Source: Code, Name: s.name, Text: text, Line: s.from, End: s.to})
+		found = append(found, Chunk{Source: Code, Name: s.name, Text: text, Line: s.from, End: s.to})
 	}
 	return found
 }

@@ -10,7 +10,7 @@ import (
 
 // decision extracts from the record of a decision what was decided, with its title; the rest of the
 // record is prose.
-func (d *document) decision() []Piece {
+func (d *document) decision() []Chunk {
 	title := d.decisionTitle()
 	blocks := d.decided()
 	if title == "" || len(blocks) == 0 {
@@ -31,7 +31,7 @@ func (d *document) decision() []Piece {
 	if text = cutText(text); isOpen(status) && len(text)+len(status) < MaxText-20 {
 		text += "\nStatus: " + status
 	}
-	return []Piece{{Type: Decision, Name: title, Text: text, Date: d.dateOfDecision(status), Line: blocks[0].from, End: last.to}}
+	return []Chunk{{Type: Decision, Name: title, Text: text, Date: d.dateOfDecision(status), Line: blocks[0].from, End: last.to}}
 }
 
 // decisionTitle returns the title of the record without its number, or the name of the file.

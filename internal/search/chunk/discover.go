@@ -10,11 +10,11 @@ import (
 const shortParagraph = 700
 
 // discoveries finds the discoveries in a document, and marks their blocks as taken.
-func (d *document) discoveries() []Piece {
+func (d *document) discoveries() []Chunk {
 	if d.purpose == decisions {
 		return d.decision()
 	}
-	var found []Piece
+	var found []Chunk
 	for i := range d.sections {
 		s := &d.sections[i]
 		if p, ok := d.wholeSection(s); ok {
@@ -32,9 +32,9 @@ func (d *document) discoveries() []Piece {
 
 // wholeSection returns a section as one discovery: one with its own heading under a heading that
 // indicates a type, or a section of good practices without a list.
-func (d *document) wholeSection(s *section) (Piece, bool) {
+func (d *document) wholeSection(s *section) (Chunk, bool) {
 	if len(s.blocks) == 0 || len(s.path) == 0 || d.size(s.from, s.to) > MaxText {
-		return Piece{}, false
+		return Chunk{}, false
 	}
 	kind := ""
 	switch own := d.headingType(s.title()); {
@@ -46,7 +46,7 @@ func (d *document) wholeSection(s *section) (Piece, bool) {
 		kind = d.typeAround(s)
 	}
 	if kind == "" {
-		return Piece{}, false
+		return Chunk{}, false
 	}
 	var parts []string
 	for i := range s.blocks {
@@ -54,14 +54,14 @@ func (d *document) wholeSection(s *section) (Piece, bool) {
 		parts = append(parts, d.plain(s.blocks[i]))
 	}
 	text := s.title() + "\n" + strings.Join(parts, "\n")
-	return Piece{Type: kind, Name: s.name(), Text: cutText(text), Date: dateIn(s.title()), Line: s.from, End: s.to}, true
+	return Chunk{Type: kind, Name: s.name(), Text: cutText(text), Date: dateIn(s.title()), Line: s.from, End: s.to}, true
 }
 
 // discovery returns an item or a paragraph as a discovery, if it is one.
-func (d *document) discovery(s *section, i int) (Piece, bool) {
+func (d *document) discovery(s *section, i int) (Chunk, bool) {
 	b := &s.blocks[i]
 	if b.taken || b.kind != item && b.kind != paragraph {
-		return Piece{}, false
+		return Chunk{}, false
 	}
 	text := d.plain(*b)
 	kind := ""
@@ -72,10 +72,10 @@ func (d *document) discovery(s *section, i int) (Piece, bool) {
 		kind = d.typeOf(s, *b, text)
 	}
 	if kind == "" {
-		return Piece{}, false
+		return Chunk{}, false
 	}
 	b.taken = true
-	return Piece{Type: kind, Name: s.name(), Text: cutText(text), Line: b.from, End: b.to}, true
+	return Chunk{Type: kind, Name: s.name(), Text: cutText(text), Line: b.from, End: b.to}, true
 }
 
 // typeOf returns the type of discovery of a block that does not name it itself, or "".

@@ -13,7 +13,7 @@ import (
 )
 
 // check reports violations of the promises about a chunk.
-func check(t *testing.T, p chunk.Piece, limit int) {
+func check(t *testing.T, p chunk.Chunk, limit int) {
 	t.Helper()
 	switch {
 	case p.Text == "" || len(p.Text) > limit || !utf8.ValidString(p.Text) || strings.Contains(p.Text, "\x00"):
@@ -32,7 +32,7 @@ func check(t *testing.T, p chunk.Piece, limit int) {
 }
 
 // checkAll reports violations in the chunks of a content.
-func checkAll(t *testing.T, found []chunk.Piece, content []byte) {
+func checkAll(t *testing.T, found []chunk.Chunk, content []byte) {
 	t.Helper()
 	lines := strings.Count(string(content), "\n") + 1
 	last := 1
@@ -42,7 +42,7 @@ func checkAll(t *testing.T, found []chunk.Piece, content []byte) {
 		if p.Line < last || p.End > lines {
 			t.Errorf("lines %d to %d of %d after one from %d", p.Line, p.End, lines, last)
 		}
-		if !utf8.ValidString(p.Module) || !utf8.ValidString(p.Session) || !utf8.ValidString(p.Words("a/b.md")) {
+		if !utf8.ValidString(p.Module) || !utf8.ValidString(p.Session) || !utf8.ValidString(p.IndexText("a/b.md")) {
 			t.Errorf("module %q, session %q", p.Module, p.Session)
 		}
 		last = p.Line
@@ -73,7 +73,7 @@ func FuzzOf(f *testing.F) {
 	f.Add("a.java", []byte(strings.Repeat("word ", 40)+"\n "))
 	f.Fuzz(func(t *testing.T, name string, content []byte) {
 		found := chunk.Of(name, content)
-		if len(found) > chunk.MaxPieces {
+		if len(found) > chunk.MaxChunks {
 			t.Errorf("%d pieces", len(found))
 		}
 		checkAll(t, found, content)

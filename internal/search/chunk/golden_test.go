@@ -45,7 +45,7 @@ func TestFiles(t *testing.T) {
 }
 
 // list formats chunks: discoveries with their text, others with their beginning.
-func list(found []chunk.Piece) string {
+func list(found []chunk.Chunk) string {
 	var b strings.Builder
 	for _, p := range found {
 		what := p.Source

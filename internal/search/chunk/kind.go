@@ -150,7 +150,7 @@ func saysGenerated(lower []byte) bool {
 }
 
 // head returns the beginning of a file as its only chunk.
-func (f *file) head() []Piece {
+func (f *file) head() []Chunk {
 	from, to := f.trim(1, min(f.lines(), maxWindow))
 	if from > to {
 		return nil
@@ -159,5 +159,5 @@ func (f *file) head() []Piece {
 	if !saysAnything(text) {
 		return nil
 	}
-	return []Piece{{Source: Code, Text: text, Line: from, End: from + strings.Count(text, "\n")}}
+	return []Chunk{{Source: Code, Text: text, Line: from, End: from + strings.Count(text, "\n")}}
 }

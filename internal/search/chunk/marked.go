@@ -9,14 +9,14 @@ import (
 )
 
 // marked returns the discoveries in the comments of a file: those that begin with a marker word.
-func (f *file) marked() []Piece {
+func (f *file) marked() []Chunk {
 	markers := []string{"TODO", "FIXME", "XXX", "BUG", "HACK", "ISSUE", "DECISION:", "RULE:", "PATTERN:", "INVARIANT:", "WHY:"}
 	if !slices.ContainsFunc(markers, func(marker string) bool { return strings.Contains(f.text, marker) }) {
 		return nil // a quick check that covers most files
 	}
-	var found []Piece
+	var found []Chunk
 	comments := f.comments()
-	for i := 0; i < len(comments) && len(found) < MaxPieces; {
+	for i := 0; i < len(comments) && len(found) < MaxChunks; {
 		marker, text := markerOf(comments[i].text)
 		next := i + 1
 		if marker == "" {
@@ -95,13 +95,13 @@ func abs(n int) int { return max(n, -n) }
 
 // noteOf converts a marked comment into a discovery; false if it has no text. The markers of open
 // work stay: they distinguish a wish from a fault.
-func noteOf(marker, text string) (Piece, bool) {
+func noteOf(marker, text string) (Chunk, bool) {
 	said := withoutOwner(strings.TrimLeft(text[len(marker):], " "))
 	said = strings.TrimLeft(said, ":-!,. \t")
 	if len(strings.Fields(said)) < 2 || wordBytes(said) < 6 {
-		return Piece{}, false
+		return Chunk{}, false
 	}
-	p := Piece{Source: Discovery, Type: Issue, Text: cutText(text)}
+	p := Chunk{Source: Discovery, Type: Issue, Text: cutText(text)}
 	switch marker {
 	case "DECISION", "WHY":
 		p.Type, p.Text = Decision, cutText(said)
@@ -114,7 +114,7 @@ func noteOf(marker, text string) (Piece, bool) {
 }
 
 // nameAround names each chunk after the declaration that contains it or directly follows it.
-func (f *file) nameAround(found []Piece) {
+func (f *file) nameAround(found []Chunk) {
 	if len(found) == 0 {
 		return
 	}

@@ -15,13 +15,13 @@ import (
 // Memory cuts a memory file into discoveries: a file of JSON lines has one in each line, a Markdown
 // file one in each item and section. It skips lines that cannot be parsed. A discovery has no
 // module unless it names a module or a file.
-func Memory(name string, content []byte) []Piece {
+func Memory(name string, content []byte) []Chunk {
 	f := newFile(name, "markdown", content)
 	switch strings.ToLower(path.Ext(name)) {
 	case ".md", ".markdown", ".txt":
 		return f.practices()
 	}
-	var found []Piece
+	var found []Chunk
 	for n := 1; n <= f.lines(); n++ {
 		line := strings.TrimSpace(f.line(n))
 		if line == "" {
@@ -36,7 +36,7 @@ func Memory(name string, content []byte) []Piece {
 }
 
 // practices treats everything in a document as discoveries.
-func (f *file) practices() []Piece {
+func (f *file) practices() []Chunk {
 	d := readDocument(f)
 	d.purpose = practices
 	found := d.chunks()
@@ -50,10 +50,10 @@ func (f *file) practices() []Piece {
 }
 
 // entryOf parses one line of a memory file. It returns false if the line contains no text.
-func entryOf(name, line string) (Piece, bool) {
+func entryOf(name, line string) (Chunk, bool) {
 	var value any
 	if json.Unmarshal([]byte(line), &value) != nil {
-		return Piece{}, false
+		return Chunk{}, false
 	}
 	e := entry{}
 	switch v := value.(type) {
@@ -65,12 +65,12 @@ func entryOf(name, line string) (Piece, bool) {
 		e.add(stringsIn(v, 0)...)
 	}
 	if wordBytes(e.text) == 0 {
-		return Piece{}, false
+		return Chunk{}, false
 	}
 	if e.kind == "" {
 		e.kind = cmp.Or(typeNamed(stem(path.Base(name))), guessType(e.text))
 	}
-	return Piece{
+	return Chunk{
 		Source: Discovery, Type: e.kind, Name: e.tags, Text: cutText(e.text), Module: e.module, Session: e.session, Date: e.date,
 	}, true
 }

@@ -9,7 +9,7 @@ const (
 )
 
 // chunks cuts a document: discoveries first, then the rest.
-func (d *document) chunks() []Piece {
+func (d *document) chunks() []Chunk {
 	found := d.discoveries()
 	for i := range found {
 		p := &found[i]
@@ -29,7 +29,7 @@ type passage struct {
 }
 
 // docs returns what was not taken for discoveries.
-func (d *document) docs() []Piece {
+func (d *document) docs() []Chunk {
 	var kept []passage
 	taken := 0
 	for i := range d.sections {
@@ -42,7 +42,7 @@ func (d *document) docs() []Piece {
 			kept = append(kept, p)
 		}
 	}
-	var found []Piece
+	var found []Chunk
 	for _, p := range kept {
 		found = d.split(found, p)
 	}
@@ -111,7 +111,7 @@ func common(a, b []string) []string {
 }
 
 // split adds the chunks of a passage: several if a single block is too long.
-func (d *document) split(found []Piece, p passage) []Piece {
+func (d *document) split(found []Chunk, p passage) []Chunk {
 	text := strings.TrimRight(d.span(p.from, p.to), " \t\n")
 	name := strings.Join(p.path, " > ")
 	line := p.from
@@ -124,7 +124,7 @@ func (d *document) split(found []Piece, p passage) []Piece {
 		next := line + strings.Count(part, "\n")
 		if shown := strings.TrimRight(part, " \t\n"); saysAnything(shown) {
 			end := line + strings.Count(shown, "\n")
-			found = append(found, Piece{Source: Docs, Name: name, Text: shown, Module: d.module, Session: d.session, Date: d.date, Line: line, End: end})
+			found = append(found, Chunk{Source: Docs, Name: name, Text: shown, Module: d.module, Session: d.session, Date: d.date, Line: line, End: end})
 		}
 		line = next
 	}

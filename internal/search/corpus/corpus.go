@@ -201,7 +201,7 @@ func (c *Corpus) awaitRefresh(ctx context.Context, k timeBudget) (late string, e
 // and then the updater need not be woken. It asks the tree first: changes that an update has
 // learned of but not yet put into the view are detected by the checks that follow.
 func (c *Corpus) isCurrent() bool {
-	if !c.tree.Quiet() || !c.applying.TryLock() {
+	if !c.tree.Unchanged() || !c.applying.TryLock() {
 		return false
 	}
 	defer c.applying.Unlock()

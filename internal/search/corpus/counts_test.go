@@ -39,7 +39,7 @@ func TestCounts(t *testing.T) {
 		{"another limit", Query{Limit: 1}, Summary{Matches: 1069, Files: 20, Matched: 19}},
 		{"later", Query{Limit: 1, After: Place{"02.txt", 3}}, Summary{Matches: 1069, Skipped: 1002, Files: 20, Matched: 19}},
 		{"some", Query{Limit: 1, Only: globbing(t, "{00,03,19}*")}, Summary{Matches: 5, Files: 3, Matched: 2}},
-		{"by file", Query{Tally: true}, Summary{Matches: 1069, Files: 20, Matched: 19}},
+		{"by file", Query{CountOnly: true}, Summary{Matches: 1069, Files: 20, Matched: 19}},
 		{"with case", Query{Pattern: pattern(t, "rose", true), Limit: 1}, Summary{Matches: 77, Files: 20, Matched: 20}},
 	} {
 		if k.q.Pattern == nil {
@@ -86,14 +86,14 @@ func (g *randomTree) searchAgain(c *Corpus, expression string, times int) {
 		}
 		only := treeGlobs[g.random.IntN(len(treeGlobs))]
 		lines, all := bruteForce(g.t, g.root, expression, only)
-		q := Query{Pattern: pattern(g.t, expression, false), Only: globbing(g.t, only), Tally: g.random.IntN(3) == 0}
+		q := Query{Pattern: pattern(g.t, expression, false), Only: globbing(g.t, only), CountOnly: g.random.IntN(3) == 0}
 		q.Limit = g.random.IntN(8) * g.random.IntN(8)
 		q.After, q.Context = g.place(lines), g.random.IntN(3)
 		want, skipped := paged(lines, q)
 		all.Skipped = skipped
 		var got []string
 		sum, err := c.Search(g.t.Context(), q, func(f Found) bool {
-			if q.Tally {
+			if q.CountOnly {
 				got = append(got, fmt.Sprintf("%s:%d", f.Path, f.Count))
 			}
 			got = append(got, grepped(f)...)
@@ -131,11 +131,11 @@ func paged(lines []string, q Query) (want []string, skipped int) {
 	}
 	for _, l := range lines {
 		path, number := place(l)
-		if q.After.Path != "" && (path < q.After.Path || path == q.After.Path && (q.Tally || number <= q.After.Line)) {
+		if q.After.Path != "" && (path < q.After.Path || path == q.After.Path && (q.CountOnly || number <= q.After.Line)) {
 			skipped++
 			continue
 		}
-		if q.Tally {
+		if q.CountOnly {
 			l = fmt.Sprintf("%s:%d", path, counts[path])
 			if len(want) > 0 && want[len(want)-1] == l {
 				continue
@@ -179,7 +179,7 @@ func TestCountsOfStoppedSearch(t *testing.T) {
 	text := []byte("rose\n")
 	j := job{doc: &doc{kind: textual, base: &text[0], length: uint32(len(text))}, slot: &slot{}}
 	for _, stopped := range []bool{true, false} {
-		s := &search{query: Query{Pattern: pattern(t, "rose", false), Tally: true}}
+		s := &search{query: Query{Pattern: pattern(t, "rose", false), CountOnly: true}}
 		s.stop.Store(stopped)
 		w := &worker{search: s, unitResult: &unitResult{}}
 		w.searchText(&j, j.text(), textRange{stays: true})

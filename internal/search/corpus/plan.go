@@ -43,7 +43,7 @@ type plan struct {
 // newPlan returns a plan that excludes docs that cannot match.
 func newPlan(c *Corpus, v *view, q *Query) *plan {
 	p := &plan{query: q, cursors: make([]cursor, len(v.parts))}
-	d := newTrigramQuery(c.classes(), q.Pattern.Needs())
+	d := newTrigramQuery(c.classes(), q.Pattern.RequiredLiterals())
 	patterns := v.maxPatterns()
 	for i, part := range v.parts {
 		k := &p.cursors[i]
@@ -79,7 +79,7 @@ func (p *plan) next(u *unit) bool {
 
 // cost estimates the work of a job in bytes of text.
 func (p *plan) cost(j *job) int {
-	if _, known := j.slot.known(); known && p.query.Tally {
+	if _, known := j.slot.known(); known && p.query.CountOnly {
 		return 0
 	}
 	if j.onDisk() {
@@ -116,7 +116,7 @@ func (p *plan) skipKnown(j *job) bool {
 	q := p.query
 	past := j.from == noLines
 	if !past && (q.Limit == 0 || p.certain < q.Limit) {
-		if q.Tally {
+		if q.CountOnly {
 			p.certain++
 		} else {
 			p.certain += max(0, count-j.from)

@@ -82,7 +82,7 @@ func (w *worker) searchText(j *job, data []byte, s textRange) (count int, whole 
 	text := data[s.before:cmp.Or(s.end, len(data))]
 	var skipped int
 	f := fileResult{doc: j.doc}
-	if j.from == noLines || w.query.Tally || w.remaining() == 0 {
+	if j.from == noLines || w.query.CountOnly || w.remaining() == 0 {
 		count, whole = w.count(j, text)
 	} else {
 		count, skipped, whole = w.collect(&f, j, data, text, s)
@@ -119,7 +119,7 @@ func (q *Query) from(path string) int {
 	switch order := strings.Compare(path, q.After.Path); {
 	case order > 0:
 		return 0
-	case order < 0 || q.Tally:
+	case order < 0 || q.CountOnly:
 		return noLines
 	}
 	return q.After.Line
@@ -218,12 +218,12 @@ func (w *worker) record(f *fileResult, count, skipped int, again bool) {
 		w.unitResult.matched++
 	}
 	switch {
-	case w.query.Limit == 0 && !w.query.Tally:
+	case w.query.Limit == 0 && !w.query.CountOnly:
 		f.count = len(f.lines)
 	default:
 		f.count = count
 	}
-	delivers := len(f.hits)+len(f.lines) > 0 || w.query.Tally && count > skipped && !w.full.Load()
+	delivers := len(f.hits)+len(f.lines) > 0 || w.query.CountOnly && count > skipped && !w.full.Load()
 	if delivers {
 		w.unitResult.found = append(w.unitResult.found, *f)
 	}

@@ -17,9 +17,9 @@ type Query struct {
 	After   Place         // deliver only what comes after this place
 	// Limit is the maximum number of lines (files, if Tally is set) to deliver. Those beyond it are
 	// only counted. 0 means no limit.
-	Limit   int
-	Context int  // lines of context before and after each match
-	Tally   bool // deliver no lines, only the count of each file
+	Limit     int
+	Context   int  // lines of context before and after each match
+	CountOnly bool // deliver no lines, only the count of each file
 }
 
 // A Place is a line of a file, or the whole file if Line is 0.

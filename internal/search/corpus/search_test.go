@@ -65,7 +65,7 @@ func TestTally(t *testing.T) {
 		{0, Place{Path: "2"}, "[{2.txt 2 []} {3.txt 3 []} {4.txt 4 []}]"},
 	} {
 		var got []Found
-		sum, err := c.Search(t.Context(), Query{Pattern: pattern(t, "needle", false), Tally: true, Limit: tc.limit, After: tc.after}, func(f Found) bool {
+		sum, err := c.Search(t.Context(), Query{Pattern: pattern(t, "needle", false), CountOnly: true, Limit: tc.limit, After: tc.after}, func(f Found) bool {
 			got = append(got, f)
 			return true
 		})

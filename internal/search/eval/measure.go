@@ -98,7 +98,7 @@ func (m *measurement) fill(ctx context.Context) error {
 func (m *measurement) ask(q Question, scores []Score) error {
 	vector := m.embed(q.Text)
 	for i := range scores {
-		query := hybrid.Query{Text: q.Text, Vector: vector, Fine: m.fine, Limit: depth}
+		query := hybrid.Query{Text: q.Text, Vector: vector, ExactVectors: m.fine, Limit: depth}
 		switch scores[i].Method {
 		case "bm25":
 			query.Vector = nil

@@ -48,7 +48,7 @@ func (b *braces) options(depth int) [][]byte {
 	for b.pattern[b.at] != '}' && !b.tooMany {
 		b.at++
 		all = append(all, b.sequence(depth)...)
-		b.tooMany = b.tooMany || len(all) > Most
+		b.tooMany = b.tooMany || len(all) > MaxPatterns
 	}
 	b.at++
 	return all
@@ -56,7 +56,7 @@ func (b *braces) options(depth int) [][]byte {
 
 // product joins each of before with each of after.
 func (b *braces) product(before, after [][]byte) [][]byte {
-	if len(before)*len(after) > Most {
+	if len(before)*len(after) > MaxPatterns {
 		b.tooMany = true
 	}
 	if b.tooMany || len(before) == 1 && len(before[0]) == 0 {

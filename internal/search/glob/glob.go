@@ -13,17 +13,17 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Most is the maximum number of patterns to which the braces of a pattern may expand.
-const Most = 64
+// MaxPatterns is the maximum number of patterns to which the braces of a pattern may expand.
+const MaxPatterns = 64
 
 // A SyntaxError is returned for an invalid pattern.
 type SyntaxError struct {
 	Pattern string
-	Why     string
+	Reason  string
 }
 
 func (e *SyntaxError) Error() string {
-	return fmt.Sprintf("invalid glob pattern %q: %s", e.Pattern, e.Why)
+	return fmt.Sprintf("invalid glob pattern %q: %s", e.Pattern, e.Reason)
 }
 
 // A TooManyError is returned if the braces of a pattern expand to more than Most patterns.
@@ -32,7 +32,7 @@ type TooManyError struct {
 }
 
 func (e *TooManyError) Error() string {
-	return fmt.Sprintf("glob pattern %q expands to more than %d patterns; use fewer braces", e.Pattern, Most)
+	return fmt.Sprintf("glob pattern %q expands to more than %d patterns; use fewer braces", e.Pattern, MaxPatterns)
 }
 
 // A Pattern is a compiled glob. It is safe for concurrent use.
@@ -44,7 +44,7 @@ type Pattern struct {
 // Compile compiles a pattern. A returned error is a *SyntaxError or a *TooManyError.
 func Compile(pattern string) (*Pattern, error) {
 	if !doublestar.ValidatePattern(pattern) {
-		return nil, &SyntaxError{Pattern: pattern, Why: "a [ or { is not closed, or it ends with a backslash"}
+		return nil, &SyntaxError{Pattern: pattern, Reason: "a [ or { is not closed, or it ends with a backslash"}
 	}
 	plain, ok := withoutBraces(pattern)
 	if !ok {

@@ -87,12 +87,12 @@ func TestBraces(t *testing.T) {
 func TestErrors(t *testing.T) {
 	var syntax *SyntaxError
 	for _, pattern := range []string{"[a", "{a", "a}", `a\`, "[]", "[!]", `[a\]`} {
-		if _, err := Compile(pattern); !errors.As(err, &syntax) || syntax.Pattern != pattern || syntax.Why == "" {
+		if _, err := Compile(pattern); !errors.As(err, &syntax) || syntax.Pattern != pattern || syntax.Reason == "" {
 			t.Errorf("%s: %v", pattern, err)
 		}
 	}
 	var many *TooManyError
-	if p, err := Compile(strings.Repeat("{a,b}", 6)); err != nil || len(p.plain) != Most {
+	if p, err := Compile(strings.Repeat("{a,b}", 6)); err != nil || len(p.plain) != MaxPatterns {
 		t.Errorf("maximum number of patterns: %v", err)
 	}
 	if _, err := Compile(strings.Repeat("{a,b}", 7)); !errors.As(err, &many) || !strings.Contains(err.Error(), "more than 64") {

@@ -58,10 +58,10 @@ func BenchmarkSearch(b *testing.B) {
 	}())
 	for name, q := range map[string]Query{
 		"both":     {Text: question, Vector: items[7].Vector},
-		"fine":     {Text: question, Vector: items[7].Vector, Fine: vectors},
+		"fine":     {Text: question, Vector: items[7].Vector, ExactVectors: vectors},
 		"words":    {Text: question},
 		"meaning":  {Vector: items[7].Vector},
-		"filtered": {Text: question, Vector: items[7].Vector, Keep: func(id ID) bool { return id%3 == 0 }, Weigh: func(id ID) float32 { return 1 }},
+		"filtered": {Text: question, Vector: items[7].Vector, Filter: func(id ID) bool { return id%3 == 0 }, Boost: func(id ID) float32 { return 1 }},
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

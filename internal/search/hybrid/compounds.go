@@ -24,7 +24,7 @@ func (v *view) compounds(text string, terms []term) []term {
 		}
 	}
 	for field := range strings.FieldsSeq(text) {
-		parts := tokenize.Of(field)
+		parts := tokenize.Words(field)
 		if len(parts) < 2 || len(parts) > 4 {
 			continue
 		}

@@ -33,7 +33,7 @@ func TestSearchWhileChanging(t *testing.T) {
 	defer watcher.Wait()
 	for last := false; !last; {
 		last = done.Load()
-		found, err := x.Search(Query{Text: "quixotic", Keep: func(id ID) bool { return id == 7 || x.Len() > 0 }})
+		found, err := x.Search(Query{Text: "quixotic", Filter: func(id ID) bool { return id == 7 || x.Len() > 0 }})
 		if err != nil || len(found.Hits) != 1 || found.Hits[0].ID != 7 {
 			t.Fatalf("%+v, %v", found, err)
 		}
@@ -51,7 +51,7 @@ func TestFine(t *testing.T) {
 	}
 	x.Put(items)
 	for limit, want := range map[int]int{1: 40, 10: 40, 20: 80, 90: 100} {
-		found, err := x.Search(Query{Text: "word", Vector: []float32{1, 0}, Limit: limit, Fine: func(ids []ID) ([][]float32, error) {
+		found, err := x.Search(Query{Text: "word", Vector: []float32{1, 0}, Limit: limit, ExactVectors: func(ids []ID) ([][]float32, error) {
 			if slices.Sort(ids); len(slices.Compact(ids)) != want {
 				t.Errorf("limit %d: rescored %d, want %d", limit, len(ids), want)
 			}
@@ -62,11 +62,11 @@ func TestFine(t *testing.T) {
 		}
 	}
 	broken := errors.New("broken")
-	_, err := x.Search(Query{Text: "word", Vector: []float32{1, 0}, Fine: func([]ID) ([][]float32, error) { return nil, broken }})
+	_, err := x.Search(Query{Text: "word", Vector: []float32{1, 0}, ExactVectors: func([]ID) ([][]float32, error) { return nil, broken }})
 	if !errors.Is(err, broken) {
 		t.Error(err)
 	}
-	_, err = x.Search(Query{Text: "word", Fine: func([]ID) ([][]float32, error) { return nil, broken }})
+	_, err = x.Search(Query{Text: "word", ExactVectors: func([]ID) ([][]float32, error) { return nil, broken }})
 	if err != nil {
 		t.Errorf("without a vector: %v", err)
 	}
@@ -98,7 +98,7 @@ func TestLimitAndTies(t *testing.T) {
 	}
 	x.Put(items)
 	for limit, want := range map[int]int{0: 10, -1: 10, 3: 3, 100: 30, math.MaxInt: 30} {
-		found, err := x.Search(Query{Text: "text", Limit: limit, Weigh: func(ID) float32 { return 100 }})
+		found, err := x.Search(Query{Text: "text", Limit: limit, Boost: func(ID) float32 { return 100 }})
 		if err != nil || len(found.Hits) != want || found.Total != 30 {
 			t.Fatalf("limit %d: %+v, %v", limit, found, err)
 		}

@@ -23,7 +23,7 @@ type stemmed struct {
 }
 
 func stems(text string) []string {
-	all := tokenize.Of(text)
+	all := tokenize.Words(text)
 	for i := range all {
 		all[i] = tokenize.Stem(all[i])
 	}
@@ -104,20 +104,20 @@ func (p referenceIndex) all(q Query) (all, edge map[ID]Hit) {
 	terms, question, average := p.terms(q.Text), distinct(stems(q.Text)), p.average()
 	b := balanceOf(q.Text, terms, newQueryVector(q.Vector, testDim) != nil)
 	for id, item := range p {
-		if q.Keep != nil && !q.Keep(id) {
+		if q.Filter != nil && !q.Filter(id) {
 			continue
 		}
-		h := Hit{ID: id, Meaning: float32(cosine(q.Vector, item.Vector))}
-		h.Words = b.share(float32(bm25(terms, item.stems, question, average)))
-		h.Score = b.fuse(h.Words, h.Meaning)
-		low, high := b.fuse(h.Words-1e-4, h.Meaning-slack), b.fuse(h.Words+1e-4, h.Meaning+slack)
-		if q.Weigh != nil {
-			h.Score *= q.Weigh(id)
+		h := Hit{ID: id, Cosine: float32(cosine(q.Vector, item.Vector))}
+		h.WordScore = b.share(float32(bm25(terms, item.stems, question, average)))
+		h.Score = b.fuse(h.WordScore, h.Cosine)
+		low, high := b.fuse(h.WordScore-1e-4, h.Cosine-slack), b.fuse(h.WordScore+1e-4, h.Cosine+slack)
+		if q.Boost != nil {
+			h.Score *= q.Boost(id)
 		}
 		switch {
-		case b.relevant(low, h.Words-1e-4):
+		case b.relevant(low, h.WordScore-1e-4):
 			all[id] = h
-		case b.relevant(high, h.Words+1e-4):
+		case b.relevant(high, h.WordScore+1e-4):
 			edge[id] = h
 		}
 	}
@@ -148,12 +148,12 @@ func someQuery(t *rapid.T, p referenceIndex) Query {
 	q := Query{Text: someText().Draw(t, "question"), Vector: someVector().Draw(t, "meaning"), Limit: rapid.IntRange(1, 12).Draw(t, "limit")}
 	if rapid.Bool().Draw(t, "filtered") {
 		keep := rapid.Uint64().Draw(t, "keep")
-		q.Keep = func(id ID) bool { return keep>>(id%64)&1 == 1 }
+		q.Filter = func(id ID) bool { return keep>>(id%64)&1 == 1 }
 	}
 	if rapid.Bool().Draw(t, "weighed") {
-		q.Weigh = func(id ID) float32 { return 0.5 + float32(id%5)/10 }
+		q.Boost = func(id ID) float32 { return 0.5 + float32(id%5)/10 }
 	}
-	q.Fine = func(ids []ID) ([][]float32, error) {
+	q.ExactVectors = func(ids []ID) ([][]float32, error) {
 		vectors := make([][]float32, len(ids))
 		for i, id := range ids {
 			vectors[i] = p[id].Vector

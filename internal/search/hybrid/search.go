@@ -12,15 +12,15 @@ type Query struct {
 	// Vector is the embedding of the text. A vector that is nil, all zeros, not finite or not of
 	// the index's dimensions is ignored: the chunks are ranked by their words alone.
 	Vector []float32
-	// Keep is a filter that is applied first. Nil keeps all chunks.
-	Keep func(ID) bool
-	// Weigh returns the factor by which the score of a chunk is multiplied. Nil means 1 for all.
-	Weigh func(ID) float32
-	// Fine returns the exact vectors of the best candidates, in their order, for rescoring. It is
+	// Filter is a filter that is applied first. Nil keeps all chunks.
+	Filter func(ID) bool
+	// Boost returns the factor by which the score of a chunk is multiplied. Nil means 1 for all.
+	Boost func(ID) float32
+	// ExactVectors returns the exact vectors of the best candidates, in their order, for rescoring. It is
 	// called with at least 40 candidates, or four times the limit if that is more, as far as there
-	// are that many. A nil vector leaves the score of its chunk unchanged, and a nil Fine leaves all
+	// are that many. A nil vector leaves the score of its chunk unchanged, and a nil ExactVectors leaves all
 	// scores unchanged.
-	Fine func([]ID) ([][]float32, error)
+	ExactVectors func([]ID) ([][]float32, error)
 	// Limit is the maximum number of hits; 0 means 10.
 	Limit int
 }
@@ -36,7 +36,7 @@ type Found struct {
 // minCandidates is the minimum number of candidates that are rescored.
 const minCandidates = 40
 
-// Search returns the chunks that match a query best. It returns an error only if Query.Fine does.
+// Search returns the chunks that match a query best. It returns an error only if Query.ExactVectors does.
 func (x *Index) Search(q Query) (Found, error) {
 	if q.Limit <= 0 {
 		q.Limit = 10
@@ -59,7 +59,7 @@ func (x *Index) Search(q Query) (Found, error) {
 	hits = hits[:min(len(hits), q.Limit)]
 	for i := range hits {
 		hits[i].Score = min(hits[i].Score, 1)
-		hits[i].Meaning = min(hits[i].Meaning, 1)
+		hits[i].Cosine = min(hits[i].Cosine, 1)
 	}
 	return Found{Hits: hits, Total: s.total}, nil
 }
@@ -102,7 +102,7 @@ func (x *Index) newSearch(q Query) *search {
 }
 
 // rescores reports whether the best hits are rescored with exact vectors.
-func (s *search) rescores() bool { return s.Fine != nil && s.queryVector != nil }
+func (s *search) rescores() bool { return s.ExactVectors != nil && s.queryVector != nil }
 
 // scoreSegment scores all chunks of a segment.
 func (s *search) scoreSegment(g *segment) {
@@ -117,9 +117,9 @@ func (s *search) scoreSegment(g *segment) {
 		if !s.buffers.kept[slot] {
 			continue
 		}
-		h := Hit{ID: id, Words: s.balance.share(sums[slot])}
+		h := Hit{ID: id, WordScore: s.balance.share(sums[slot])}
 		if s.queryVector != nil {
-			h.Meaning = float32(s.buffers.products[slot]) * g.scales[slot] * s.queryVector.scale
+			h.Cosine = float32(s.buffers.products[slot]) * g.scales[slot] * s.queryVector.scale
 		}
 		s.consider(h)
 	}
@@ -129,7 +129,7 @@ func (s *search) scoreSegment(g *segment) {
 func (s *search) filter(g *segment) bool {
 	found := false
 	for slot, id := range g.ids {
-		kept := !g.isDead(slot) && (s.Keep == nil || s.Keep(id))
+		kept := !g.isDead(slot) && (s.Filter == nil || s.Filter(id))
 		s.buffers.kept[slot] = kept
 		found = found || kept
 	}
@@ -158,8 +158,8 @@ func (s *search) multiply(g *segment) {
 
 // consider counts a chunk if it is relevant, and keeps it if it is among the best.
 func (s *search) consider(h Hit) {
-	h.Score = s.balance.fuse(h.Words, h.Meaning)
-	if !s.balance.relevant(h.Score, h.Words) {
+	h.Score = s.balance.fuse(h.WordScore, h.Cosine)
+	if !s.balance.relevant(h.Score, h.WordScore) {
 		return
 	}
 	s.total++
@@ -169,8 +169,8 @@ func (s *search) consider(h Hit) {
 
 // weigh applies the caller's factor to a hit.
 func (s *search) weigh(h *Hit) {
-	if s.Weigh != nil {
-		h.Score *= s.Weigh(h.ID)
+	if s.Boost != nil {
+		h.Score *= s.Boost(h.ID)
 	}
 	if !(h.Score > 0) {
 		h.Score = 0
@@ -188,14 +188,14 @@ func (s *search) rescore() error {
 	for i, h := range hits {
 		ids[i] = h.ID
 	}
-	vectors, err := s.Fine(ids)
+	vectors, err := s.ExactVectors(ids)
 	if err != nil {
 		return fmt.Errorf("read vectors: %w", err)
 	}
 	for i := range min(len(hits), len(vectors)) {
 		if cosine, ok := s.queryVector.cosine(vectors[i]); ok {
-			hits[i].Meaning = cosine
-			hits[i].Score = s.balance.fuse(hits[i].Words, cosine)
+			hits[i].Cosine = cosine
+			hits[i].Score = s.balance.fuse(hits[i].WordScore, cosine)
 			s.weigh(&hits[i])
 		}
 	}

@@ -52,7 +52,7 @@ func (t *termCounter) reset() {
 // add counts the words of a chunk, and returns their number. Slots must be added in ascending
 // order.
 func (t *termCounter) add(text string, slot uint16) (length int) {
-	for word := range tokenize.In(text) {
+	for word := range tokenize.All(text) {
 		t.count(hash(tokenize.Stem(word)), slot)
 		length++
 	}

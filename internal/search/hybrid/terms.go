@@ -31,7 +31,7 @@ type term struct {
 func queryTerms(text string) []term {
 	var terms []term
 	seen := map[uint64]bool{}
-	for word := range tokenize.In(text) {
+	for word := range tokenize.All(text) {
 		h := hash(tokenize.Stem(word))
 		if seen[h] {
 			continue

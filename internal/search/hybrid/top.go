@@ -3,12 +3,12 @@ package hybrid
 // Hit is a chunk that was found.
 type Hit struct {
 	ID ID
-	// Score is from 0 to 1: Words and Meaning combined, times the factor from Query.Weigh.
+	// Score is from 0 to 1: Words and Meaning combined, times the factor from Query.Boost.
 	Score float32
-	// Words is the BM25 score as a fraction of its upper bound, from 0 to 1.
-	Words float32
-	// Meaning is the cosine of the vectors.
-	Meaning float32
+	// WordScore is the BM25 score as a fraction of its upper bound, from 0 to 1.
+	WordScore float32
+	// Cosine is the cosine of the vectors.
+	Cosine float32
 }
 
 // before reports whether h ranks before other: by a higher score, or with equal scores by a lower

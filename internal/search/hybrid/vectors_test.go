@@ -54,10 +54,10 @@ func TestIgnoredVectors(t *testing.T) {
 	for _, v := range [][]float32{nil, {}, {0, 0, 0}, {1, 2}, {1, 2, 3, 4}, {nan, 1, 2}, {1, inf, 2}, {-inf, inf, nan}} {
 		x := New(3)
 		x.Put([]Item{{ID: 1, Text: "word", Vector: v}, {ID: 2, Text: "word", Vector: good}})
-		found, err := x.Search(Query{Text: "word", Vector: good, Fine: func(ids []ID) ([][]float32, error) {
+		found, err := x.Search(Query{Text: "word", Vector: good, ExactVectors: func(ids []ID) ([][]float32, error) {
 			return [][]float32{v, v}, nil
 		}})
-		if err != nil || len(found.Hits) != 2 || found.Hits[0].ID != 2 || found.Hits[1].Meaning != 0 || !(found.Hits[1].Score > 0) {
+		if err != nil || len(found.Hits) != 2 || found.Hits[0].ID != 2 || found.Hits[1].Cosine != 0 || !(found.Hits[1].Score > 0) {
 			t.Errorf("put %v: %+v, %v", v, found, err)
 		}
 		found, err = x.Search(Query{Text: "word", Vector: v})
@@ -76,7 +76,7 @@ func TestLengthDoesNotMatter(t *testing.T) {
 		t.Fatalf("%+v, %v", found, err)
 	}
 	for _, h := range found.Hits {
-		if math.Abs(float64(h.Meaning)-1) > 0.01 {
+		if math.Abs(float64(h.Cosine)-1) > 0.01 {
 			t.Errorf("%+v", h)
 		}
 	}
@@ -92,7 +92,7 @@ func TestManyDimensions(t *testing.T) {
 	x := New(dim)
 	x.Put([]Item{{ID: 1, Vector: v}})
 	found, err := x.Search(Query{Vector: v})
-	if err != nil || len(found.Hits) != 1 || math.Abs(float64(found.Hits[0].Meaning)-1) > 1e-3 {
+	if err != nil || len(found.Hits) != 1 || math.Abs(float64(found.Hits[0].Cosine)-1) > 1e-3 {
 		t.Errorf("%+v, %v", found, err)
 	}
 }
@@ -186,7 +186,7 @@ func recall(t *testing.T, x *Index, asked [][]float32, want [][]ID, fine func([]
 	t.Helper()
 	hits := 0
 	for i, q := range asked {
-		found, err := x.Search(Query{Vector: q, Fine: fine})
+		found, err := x.Search(Query{Vector: q, ExactVectors: fine})
 		if err != nil {
 			t.Fatal(err)
 		}

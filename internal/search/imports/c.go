@@ -29,11 +29,11 @@ func extractIncludes(content []byte, modules bool) ([]spec, error) {
 	s := scan("c", content)
 	for s.Tok.Kind != lexical.End {
 		switch {
-		case !s.Tok.Fresh:
+		case !s.Tok.FirstOnLine:
 			s.Next()
-		case s.Sees("#"):
+		case s.IsAt("#"):
 			specs = s.directive(specs)
-		case modules && s.Sees("export", "import", "module"):
+		case modules && s.IsAt("export", "import", "module"):
 			specs = s.modular(specs)
 		default:
 			s.Next()
@@ -46,7 +46,7 @@ func extractIncludes(content []byte, modules bool) ([]spec, error) {
 func (s scanner) directive(specs []spec) []spec {
 	line := s.Tok.Line
 	next := s.Next()
-	if next.Fresh {
+	if next.FirstOnLine {
 		return specs
 	}
 	switch next.Text {
@@ -67,9 +67,9 @@ func (s scanner) directive(specs []spec) []spec {
 func (s scanner) header(specs []spec, line int) []spec {
 	s.blankInLine()
 	end, k := "\"", cQuoted
-	if s.Has("<") {
+	if s.HasPrefix("<") {
 		end, k = ">", cAngled
-	} else if !s.Has("\"") {
+	} else if !s.HasPrefix("\"") {
 		return specs
 	}
 	rest := s.Src[s.At+1:]
@@ -87,9 +87,9 @@ func (s scanner) blankInLine() {
 		switch {
 		case s.Src[s.At] == ' ' || s.Src[s.At] == '\t':
 			s.At++
-		case s.Has("\\\n") || s.Has("\\\r\n"):
+		case s.HasPrefix("\\\n") || s.HasPrefix("\\\r\n"):
 			s.Skip(strings.IndexByte(s.Src[s.At:], '\n') + 1)
-		case s.Has("/*"):
+		case s.HasPrefix("/*"):
 			end := strings.Index(s.Src[s.At+2:], "*/")
 			if end < 0 {
 				return
@@ -104,22 +104,22 @@ func (s scanner) blankInLine() {
 // modular reads a module line: export import a.b; import <x>; import :part; module a.b:part;
 func (s scanner) modular(specs []spec) []spec {
 	line := s.Tok.Line
-	s.Takes("export")
+	s.Accept("export")
 	switch {
-	case s.Sees("import"):
+	case s.IsAt("import"):
 		if before := len(specs); s.headerFollows() {
 			specs = s.header(specs, line)
-			if s.Next(); !s.Sees(";") {
+			if s.Next(); !s.IsAt(";") {
 				specs = specs[:before]
 			}
 			return specs
 		}
 		s.Next()
-		if name := s.moduleName(); name != "" && s.Sees(";") {
+		if name := s.moduleName(); name != "" && s.IsAt(";") {
 			specs = append(specs, spec{name, line, cModule})
 		}
-	case s.Takes("module"):
-		if name := s.moduleName(); name != "" && s.Sees(";") {
+	case s.Accept("module"):
+		if name := s.moduleName(); name != "" && s.IsAt(";") {
 			specs = append(specs, spec{name, line, cOwnName})
 		}
 	default:
@@ -131,13 +131,13 @@ func (s scanner) modular(specs []spec) []spec {
 // headerFollows reports whether a header in quotes or angle brackets comes next.
 func (s scanner) headerFollows() bool {
 	s.blankInLine()
-	return s.Has("<") || s.Has("\"")
+	return s.HasPrefix("<") || s.HasPrefix("\"")
 }
 
 // moduleName reads the name of a module, with that of its partition after a colon.
 func (s scanner) moduleName() string {
 	name := s.Name(".")
-	if s.Takes(":") {
+	if s.Accept(":") {
 		name += ":" + s.Name(".")
 	}
 	return name

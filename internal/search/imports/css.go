@@ -19,7 +19,7 @@ func extractCSS(content []byte) ([]spec, error) {
 	r := &cssReader{scanner: scan("scss", content)}
 	for r.Tok.Kind != lexical.End {
 		switch {
-		case r.Takes("@"):
+		case r.Accept("@"):
 			r.rule()
 		case r.Tok.Kind == lexical.Word:
 			r.declaration()
@@ -70,13 +70,13 @@ func (r *cssReader) rule() {
 
 // list reads targets separated by commas, after the optional parentheses of Less.
 func (r *cssReader) list() {
-	if r.Takes("(") {
-		for r.Tok.Kind != lexical.End && !r.Sees(")", ";", "{", "}") {
+	if r.Accept("(") {
+		for r.Tok.Kind != lexical.End && !r.IsAt(")", ";", "{", "}") {
 			r.Next()
 		}
-		r.Takes(")")
+		r.Accept(")")
 	}
-	for r.target() && r.Takes(",") {
+	for r.target() && r.Accept(",") {
 		continue
 	}
 }
@@ -88,7 +88,7 @@ func (r *cssReader) target() bool {
 		r.add(r.Tok.Line, r.Tok.Text, cssImport)
 		r.Next()
 		return true
-	case r.Tok.Kind == lexical.Word && r.word() == "url" && r.Has("("):
+	case r.Tok.Kind == lexical.Word && r.word() == "url" && r.HasPrefix("("):
 		r.url(cssImport)
 		return true
 	}
@@ -114,20 +114,20 @@ func (r *cssReader) url(k kind) {
 		r.Skip(end)
 		r.Next()
 	}
-	r.Takes(")")
+	r.Accept(")")
 }
 
 // declaration reads what follows a word, if it imports something.
 func (r *cssReader) declaration() {
 	switch word := r.word(); {
-	case word == "url" && r.Has("("):
+	case word == "url" && r.HasPrefix("("):
 		r.url(cssURL)
-	case word == "load-css" && r.Has("("):
+	case word == "load-css" && r.HasPrefix("("):
 		r.Next()
 		r.Next()
 		r.target()
 	case word == "composes":
-		if r.Next(); r.Sees(":") {
+		if r.Next(); r.IsAt(":") {
 			r.origin()
 		}
 	default:
@@ -137,7 +137,7 @@ func (r *cssReader) declaration() {
 
 // origin reads up to from "x", or to the end of the declaration.
 func (r *cssReader) origin() {
-	for r.Tok.Kind != lexical.End && r.Tok.Kind != lexical.Text && !r.Sees(";", "{", "}") {
+	for r.Tok.Kind != lexical.End && r.Tok.Kind != lexical.Text && !r.IsAt(";", "{", "}") {
 		from := r.Tok.Kind == lexical.Word && r.word() == "from"
 		if r.Next(); from {
 			r.target()

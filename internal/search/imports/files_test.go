@@ -29,7 +29,7 @@ func (m memory) Has(path string) bool {
 	return ok
 }
 
-func (m memory) In(folder string) []string {
+func (m memory) List(folder string) []string {
 	var found []string
 	for file := range m {
 		rest := file
@@ -73,7 +73,7 @@ func (d disk) Has(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-func (d disk) In(folder string) []string {
+func (d disk) List(folder string) []string {
 	entries, _ := os.ReadDir(filepath.Join(string(d), filepath.FromSlash(folder)))
 	var found []string
 	for _, e := range entries {
@@ -135,7 +135,7 @@ func TestMemory(t *testing.T) {
 		"a/b":   nil,
 		"other": nil,
 	} {
-		if got := files.In(folder); !slices.Equal(got, want) {
+		if got := files.List(folder); !slices.Equal(got, want) {
 			t.Errorf("In(%q) = %q, want %q", folder, got, want)
 		}
 	}

@@ -38,10 +38,10 @@ func extractGo(content []byte) ([]spec, error) {
 func goSyntaxError(content []byte, err error) error {
 	var list goscanner.ErrorList
 	if !errors.As(err, &list) || len(list) == 0 {
-		return &SyntaxError{Line: 1, Why: err.Error()}
+		return &SyntaxError{Line: 1, Reason: err.Error()}
 	}
 	offset := min(max(list[0].Pos.Offset, 0), len(content))
-	return &SyntaxError{Line: 1 + bytes.Count(content[:offset], []byte("\n")), Why: list[0].Msg}
+	return &SyntaxError{Line: 1 + bytes.Count(content[:offset], []byte("\n")), Reason: list[0].Msg}
 }
 
 // resolveGo returns the files of the imported packages, as `go list` returns them in GoFiles and
@@ -169,7 +169,7 @@ func (b *goBuild) nested(module, folder string) bool {
 // cgo.
 func goPackageFiles(files Files, folder string) []string {
 	var found []string
-	for _, name := range files.In(folder) {
+	for _, name := range files.List(folder) {
 		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
 			continue
 		}

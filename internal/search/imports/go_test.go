@@ -40,7 +40,7 @@ func TestGoSyntaxErrors(t *testing.T) {
 	} {
 		_, err := extractGo([]byte(c.source))
 		var syntax *SyntaxError
-		if !errors.As(err, &syntax) || syntax.Line != c.line || !strings.Contains(syntax.Why, c.why) {
+		if !errors.As(err, &syntax) || syntax.Line != c.line || !strings.Contains(syntax.Reason, c.why) {
 			t.Errorf("%q: got %v, want line %d: %s", c.source, err, c.line, c.why)
 		}
 	}

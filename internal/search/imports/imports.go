@@ -19,22 +19,22 @@ type Files interface {
 	Read(path string) ([]byte, error)
 	// Has reports whether a file exists; a folder does not count.
 	Has(path string) bool
-	// In returns the names in a folder ("." is the root): files, and folders with a trailing slash,
+	// List returns the names in a folder ("." is the root): files, and folders with a trailing slash,
 	// in byte order. It returns nothing if there is no such folder.
-	In(folder string) []string
+	List(folder string) []string
 	// Named returns the paths of all files whose last element is name, sorted.
 	Named(name string) []string
 }
 
 // A SyntaxError says why the imports of a file cannot be read.
 type SyntaxError struct {
-	Line int
-	Why  string
+	Line   int
+	Reason string
 }
 
 // Error returns the line and the reason.
 func (e *SyntaxError) Error() string {
-	return fmt.Sprintf("Syntax error at line %d: %s", e.Line, e.Why)
+	return fmt.Sprintf("Syntax error at line %d: %s", e.Line, e.Reason)
 }
 
 // A spec is one import as written in a file.
@@ -138,17 +138,17 @@ func newListedFiles(files Files) *listedFiles {
 
 // Has implements Files.
 func (l *listedFiles) Has(file string) bool {
-	return lists(l.In(path.Dir(file)), path.Base(file))
+	return lists(l.List(path.Dir(file)), path.Base(file))
 }
 
-// In implements Files.
-func (l *listedFiles) In(folder string) []string {
+// List implements Files.
+func (l *listedFiles) List(folder string) []string {
 	names, known := l.folders[folder]
 	if known || outside(folder) {
 		return names
 	}
-	if folder == "." || lists(l.In(path.Dir(folder)), path.Base(folder)+"/") {
-		names = l.Files.In(folder)
+	if folder == "." || lists(l.List(path.Dir(folder)), path.Base(folder)+"/") {
+		names = l.Files.List(folder)
 	}
 	l.folders[folder] = names
 	return names
@@ -177,7 +177,7 @@ func syntaxError(err *lexical.Error) error {
 	if err == nil {
 		return nil
 	}
-	return &SyntaxError{Line: err.Line, Why: err.Why}
+	return &SyntaxError{Line: err.Line, Reason: err.Reason}
 }
 
 // isText reports whether a token is a string literal whose text can be used as it is: without

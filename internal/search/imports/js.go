@@ -52,7 +52,7 @@ func (r *jsReader) references() {
 
 // step consumes at least one token.
 func (r *jsReader) step() {
-	at, property := r.Tok, r.Property()
+	at, property := r.Tok, r.IsProperty()
 	declared := at.Text == "module" && r.before.Kind == lexical.Word && r.before.Text == "declare"
 	r.advance()
 	switch {
@@ -80,7 +80,7 @@ func (r *jsReader) isString() bool { return isText(r.Tok) && r.Tok.Quote != '`' 
 
 // take advances if the current token is that word or mark.
 func (r *jsReader) take(text string) bool {
-	if !r.Sees(text) {
+	if !r.IsAt(text) {
 		return false
 	}
 	r.advance()
@@ -119,15 +119,15 @@ func (r *jsReader) meta() {
 // clause reads an import clause and its from.
 func (r *jsReader) clause() {
 	k := kind(0)
-	if r.take("type") && !r.Sees(",") && !r.Sees("from") && !r.Sees("=") {
+	if r.take("type") && !r.IsAt(",") && !r.IsAt("from") && !r.IsAt("=") {
 		k = jsTypeOnly
 	}
-	for r.Tok.Kind == lexical.Word || r.isString() || r.Sees("{") || r.Sees("}") || r.Sees(",") || r.Sees("*") || r.Sees("=") {
+	for r.Tok.Kind == lexical.Word || r.isString() || r.IsAt("{") || r.IsAt("}") || r.IsAt(",") || r.IsAt("*") || r.IsAt("=") {
 		switch {
 		case r.take("="):
 			r.assigned(k)
 			return
-		case r.Sees("from"):
+		case r.IsAt("from"):
 			if r.from(k) {
 				return
 			}
@@ -167,7 +167,7 @@ func (r *jsReader) exporting() {
 		}
 		r.from(k)
 	case r.take("{"):
-		for r.Tok.Kind == lexical.Word || r.isString() || r.Sees(",") {
+		for r.Tok.Kind == lexical.Word || r.isString() || r.IsAt(",") {
 			r.advance()
 		}
 		if r.take("}") {
@@ -193,7 +193,7 @@ func (r *jsReader) argument(k kind) {
 		return
 	}
 	r.advance()
-	if r.Sees(")") || r.Sees(",") {
+	if r.IsAt(")") || r.IsAt(",") {
 		r.add(token, k)
 	}
 }
@@ -205,7 +205,7 @@ func (r *jsReader) creating() {
 	}
 	token := r.Tok
 	r.advance()
-	if r.take(",") && r.take("import") && r.take(".") && r.take("meta") && r.take(".") && r.Sees("url") {
+	if r.take(",") && r.take("import") && r.take(".") && r.take("meta") && r.take(".") && r.IsAt("url") {
 		r.add(token, jsURL)
 	}
 }
@@ -214,7 +214,7 @@ func (r *jsReader) creating() {
 func (r *jsReader) declaring() {
 	token := r.Tok
 	r.advance()
-	if r.Sees("{") {
+	if r.IsAt("{") {
 		r.add(token, jsTypeOnly)
 	}
 }

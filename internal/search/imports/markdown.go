@@ -16,7 +16,7 @@ const markdownWiki kind = 1
 // HTML tags in a Markdown file. Code, comments and front matter have none.
 func extractMarkdown(content []byte) ([]spec, error) {
 	d := markdown.Parse(string(content))
-	links := slices.Concat(d.Links, d.Others)
+	links := slices.Concat(d.Links, d.OtherLinks)
 	slices.SortFunc(links, func(a, b markdown.Link) int { return a.Start - b.Start })
 	var list specList
 	for _, l := range links {
@@ -41,7 +41,7 @@ func resolveMarkdown(files Files, from string, specs []spec) []string {
 
 // linkedPage finds the file of a destination as written.
 func linkedPage(files Files, from, text string) (string, bool) {
-	link, ok := markdown.Local(text)
+	link, ok := markdown.ParseTarget(text)
 	if !ok || link.Path == "" {
 		return "", false
 	}
@@ -77,7 +77,7 @@ func page(files Files, target string, folder bool) (string, bool) {
 	if !folder && files.Has(target) {
 		return target, true
 	}
-	names := files.In(target)
+	names := files.List(target)
 	for _, index := range []string{"readme.md", "index.md", "index.mdx", "readme.mdx"} {
 		for _, name := range names {
 			if strings.EqualFold(name, index) {

@@ -39,18 +39,18 @@ func (h header) extract(content []byte) ([]spec, error) {
 	for full := ""; ; {
 		line := s.Tok.Line
 		switch {
-		case s.Takes(";"), s.Takes("{"), s.Takes("global"):
-		case s.Takes("@"):
+		case s.Accept(";"), s.Accept("{"), s.Accept("global"):
+		case s.Accept("@"):
 			s.annotation()
-		case s.Sees("["):
-			s.Enclosed("[", "]")
-		case s.Takes("extern"):
-			s.Takes("alias")
+		case s.IsAt("["):
+			s.SkipEnclosed("[", "]")
+		case s.Accept("extern"):
+			s.Accept("alias")
 			s.Next()
-		case s.Takes(h.own) && !s.Sees("object"):
+		case s.Accept(h.own) && !s.IsAt("object"):
 			full = strings.TrimPrefix(full+"."+s.Name("."), ".")
 			specs = append(specs, spec{full, line, ownName})
-		case s.Takes(h.imports):
+		case s.Accept(h.imports):
 			specs = h.read(s, specs)
 		default:
 			return specs, s.problem()
@@ -66,14 +66,14 @@ func (h header) extract(content []byte) ([]spec, error) {
 func (s scanner) annotation() {
 	for range 2 {
 		s.Name(".")
-		if s.Sees("(") {
-			s.Enclosed("(", ")")
+		if s.IsAt("(") {
+			s.SkipEnclosed("(", ")")
 		}
-		if !s.Takes(":") {
+		if !s.Accept(":") {
 			return
 		}
-		if s.Sees("[") {
-			s.Enclosed("[", "]")
+		if s.IsAt("[") {
+			s.SkipEnclosed("[", "]")
 			return
 		}
 	}
@@ -93,31 +93,31 @@ func importedNames(s scanner, specs []spec) []spec {
 
 // names reads names separated by commas: a.b, a.b.*, a.b._, a.b as c, a.{b, c => d, *}.
 func (s scanner) names(specs []spec, n naming, prefix string) []spec {
-	for s.Tok.Kind == lexical.Word || s.Sees(n.mark, "*") {
+	for s.Tok.Kind == lexical.Word || s.IsAt(n.mark, "*") {
 		found := spec{line: s.Tok.Line, kind: n.one}
 		if k, ok := n.words[strings.ToLower(s.Tok.Text)]; ok {
 			found.kind = k
 			s.Next()
 		}
-		s.Takes(n.mark)
+		s.Accept(n.mark)
 		found.text = prefix + strings.TrimPrefix(s.Name(n.mark), "_root_.")
 		rest, all := strings.CutSuffix(found.text, n.mark+"_")
-		within := s.Takes(n.mark)
+		within := s.Accept(n.mark)
 		switch {
-		case all || s.Takes("*"):
+		case all || s.Accept("*"):
 			found.text, found.kind = strings.TrimSuffix(rest, n.mark), n.all
-		case within && prefix == "" && s.Takes("{"):
+		case within && prefix == "" && s.Accept("{"):
 			group := naming{n.mark, found.kind, n.all, n.words}
 			specs = s.names(specs, group, found.text+n.mark)
-			s.Takes("}")
+			s.Accept("}")
 			found.text = ""
 		}
 		s.otherName()
-		ends := s.Tok.Fresh || s.Tok.Kind == lexical.End || s.Sees(",", ";", "}")
+		ends := s.Tok.FirstOnLine || s.Tok.Kind == lexical.End || s.IsAt(",", ";", "}")
 		if ends && found.text != "" && (prefix == "" || !strings.HasSuffix(found.text, ".given")) {
 			specs = append(specs, found)
 		}
-		if !s.Takes(",") {
+		if !s.Accept(",") {
 			break
 		}
 	}
@@ -130,8 +130,8 @@ func (s scanner) otherName() {
 	case isKeyword(s.Tok, "as"):
 		s.Next()
 		s.Next()
-	case s.Takes("="):
-		s.Takes(">")
+	case s.Accept("="):
+		s.Accept(">")
 		s.Next()
 	}
 }
@@ -145,18 +145,18 @@ func isKeyword(t lexical.Token, words ...string) bool {
 // ignores using statements, which are not directives.
 func using(s scanner, specs []spec) []spec {
 	found := spec{line: s.Tok.Line, kind: oneName}
-	if s.Takes("static") {
+	if s.Accept("static") {
 		found.kind = allOf
 	}
-	s.Takes("unsafe")
+	s.Accept("unsafe")
 	found.text = s.csharpName()
-	if s.Takes("=") {
+	if s.Accept("=") {
 		found.kind, found.text = allOf, s.csharpName()
 	}
-	if s.Sees("<") {
-		s.Enclosed("<", ">")
+	if s.IsAt("<") {
+		s.SkipEnclosed("<", ">")
 	}
-	if found.text != "" && s.Sees(";") {
+	if found.text != "" && s.IsAt(";") {
 		specs = append(specs, found)
 	}
 	return specs
@@ -164,9 +164,9 @@ func using(s scanner, specs []spec) []spec {
 
 // csharpName reads a name that may begin with global:: or another alias.
 func (s scanner) csharpName() string {
-	s.Takes("@")
+	s.Accept("@")
 	name := s.Name(".")
-	for s.Takes(":") {
+	for s.Accept(":") {
 		if s.Tok.Kind == lexical.Word {
 			name = s.Name(".")
 		}
@@ -192,7 +192,7 @@ func declares(language string, content []byte, namespace, name string) bool {
 	s := scan(language, content)
 	for counts := namespace == "" || language != "php"; s.Tok.Kind != lexical.End; {
 		switch {
-		case top && s.Tok.Fresh:
+		case top && s.Tok.FirstOnLine:
 			counts = s.Tok.Start == 0 || s.Src[s.Tok.Start-1] == '\n'
 		case language == "php" && isKeyword(s.Tok, "namespace"):
 			s.Next()
@@ -213,16 +213,16 @@ func declares(language string, content []byte, namespace, name string) bool {
 
 // declared reads a declared name: foo, <T> foo, List<T>.foo, A?.foo.
 func (s scanner) declared() string {
-	if s.Sees("<") {
-		s.Enclosed("<", ">")
+	if s.IsAt("<") {
+		s.SkipEnclosed("<", ">")
 	}
 	for {
 		last := s.Tok
-		if s.Next(); s.Sees("<") {
-			s.Enclosed("<", ">")
+		if s.Next(); s.IsAt("<") {
+			s.SkipEnclosed("<", ">")
 		}
-		s.Takes("?")
-		if last.Kind != lexical.Word || !s.Takes(".") {
+		s.Accept("?")
+		if last.Kind != lexical.Word || !s.Accept(".") {
 			return last.Text
 		}
 	}

@@ -39,7 +39,7 @@ func extractPHP(content []byte) ([]spec, error) {
 		case isMember(s, before, at):
 		case isKeyword(at, "namespace"):
 			specs = append(specs, spec{s.Name(`\`), at.Line, phpOwn})
-			if top = 0; s.Sees("{") {
+			if top = 0; s.IsAt("{") {
 				top = 1
 			}
 		case isKeyword(at, "use") && depth == top:
@@ -60,14 +60,14 @@ func isMember(s scanner, before, at lexical.Token) bool {
 
 // includes adds the file that the expression after require or include names, if it is constant.
 func (s scanner) includes(specs []spec, line int) []spec {
-	for s.Takes("(") {
+	for s.Accept("(") {
 	}
 	up, beside := s.phpFolder()
-	if beside && (up < 0 || !s.Takes(".")) || !isText(s.Tok) {
+	if beside && (up < 0 || !s.Accept(".")) || !isText(s.Tok) {
 		return specs
 	}
 	text := s.Tok.Text
-	if s.Next(); s.Sees(".") || text == "" {
+	if s.Next(); s.IsAt(".") || text == "" {
 		return specs
 	}
 	if beside {
@@ -84,15 +84,15 @@ func (s scanner) phpFolder() (up int, ok bool) {
 		open++
 	}
 	switch {
-	case s.Takes("__DIR__"):
-	case s.Takes("__FILE__"):
+	case s.Accept("__DIR__"):
+	case s.Accept("__FILE__"):
 		up = -1
 	default:
 		return 0, false
 	}
 	for ; open > 0; open-- {
 		up++
-		if s.Takes(",") {
+		if s.Accept(",") {
 			levels, err := strconv.Atoi(s.Tok.Text)
 			if err != nil || levels < 1 || levels > 50 {
 				return -1, true
@@ -100,7 +100,7 @@ func (s scanner) phpFolder() (up int, ok bool) {
 			up += levels - 1
 			s.Next()
 		}
-		if !s.Takes(")") || up > 50 {
+		if !s.Accept(")") || up > 50 {
 			return -1, true
 		}
 	}
@@ -109,8 +109,8 @@ func (s scanner) phpFolder() (up int, ok bool) {
 
 // phpCall skips the name of a function and the bracket after it.
 func (s scanner) phpCall(name string) bool {
-	s.Takes(`\`)
-	return s.Takes(name) && s.Takes("(")
+	s.Accept(`\`)
+	return s.Accept(name) && s.Accept("(")
 }
 
 // maxComposers limits the packages of a workspace that are searched for a class.

@@ -112,7 +112,7 @@ func endingIn(files Files, tail string) []string {
 // a trailing slash are folders.
 func inFolder(files Files, folder string, endings ...string) []string {
 	var found []string
-	for _, name := range files.In(folder) {
+	for _, name := range files.List(folder) {
 		if slices.ContainsFunc(endings, func(ending string) bool { return strings.HasSuffix(name, ending) }) {
 			found = append(found, path.Join(folder, name))
 		}
@@ -124,7 +124,7 @@ func inFolder(files Files, folder string, endings ...string) []string {
 // parents are shared.
 func folderAt(files Files, folder string, names ...string) (string, bool) {
 	for _, name := range names {
-		if !lists(files.In(folder), name+"/") {
+		if !lists(files.List(folder), name+"/") {
 			return "", false
 		}
 		folder = path.Join(folder, name)

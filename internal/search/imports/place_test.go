@@ -64,9 +64,9 @@ type counted struct {
 	listings map[string]int
 }
 
-func (c counted) In(folder string) []string {
+func (c counted) List(folder string) []string {
 	c.listings[folder]++
-	return c.memory.In(folder)
+	return c.memory.List(folder)
 }
 
 // TestListedFiles: listedFiles returns the same as the files, and lists no folder twice or
@@ -85,13 +85,13 @@ func TestListedFiles(t *testing.T) {
 			if got, want := listed.Has(asked), files.Has(asked); got != want {
 				t.Fatalf("Has(%q) = %v, want %v", asked, got, want)
 			}
-			if got, want := listed.In(asked), files.In(asked); !slices.Equal(got, want) {
+			if got, want := listed.List(asked), files.List(asked); !slices.Equal(got, want) {
 				t.Fatalf("In(%q) = %q, want %q", asked, got, want)
 			}
 		}
 		for folder, times := range behind.listings {
-			if times > 1 || folder != "." && len(files.In(folder)) == 0 {
-				t.Fatalf("%q was listed %d times, and has %q", folder, times, files.In(folder))
+			if times > 1 || folder != "." && len(files.List(folder)) == 0 {
+				t.Fatalf("%q was listed %d times, and has %q", folder, times, files.List(folder))
 			}
 		}
 	})

@@ -63,7 +63,7 @@ func scanPython(content []byte) *pythonParser {
 // bracket that is never closed is an error.
 func (p *pythonParser) next() {
 	p.Next()
-	p.start = p.Tok.Fresh && len(p.open) == 0
+	p.start = p.Tok.FirstOnLine && len(p.open) == 0
 	for p.Tok.Kind == lexical.Mark && p.Tok.Text == `\` {
 		p.Next()
 		p.start = false
@@ -84,7 +84,7 @@ func (p *pythonParser) next() {
 
 // take advances if the current token has this text.
 func (p *pythonParser) take(text string) bool {
-	if !p.Sees(text) {
+	if !p.IsAt(text) {
 		return false
 	}
 	p.next()
@@ -103,7 +103,7 @@ func (p *pythonParser) importStatement() {
 		if p.take("as") {
 			p.next()
 		}
-		if !p.Sees(",") {
+		if !p.IsAt(",") {
 			return
 		}
 	}
@@ -117,14 +117,14 @@ func (p *pythonParser) fromStatement() {
 		dots++
 	}
 	module := strings.Repeat(".", min(dots, maxImport))
-	if !p.Sees("import") {
+	if !p.IsAt("import") {
 		module += p.dotted()
 	}
 	if module == "" || len(module) > maxImport || !p.take("import") {
 		return
 	}
 	p.take("(")
-	for len(p.specs) < maxImports && !p.start && (p.Tok.Kind == lexical.Word || p.Sees("*")) {
+	for len(p.specs) < maxImports && !p.start && (p.Tok.Kind == lexical.Word || p.IsAt("*")) {
 		p.add(module+" "+p.Tok.Text, p.Tok.Line, pythonMember)
 		p.next()
 		if p.take("as") {
@@ -160,7 +160,7 @@ func (p *pythonParser) call() {
 	}
 	name, line := p.Tok.Text, p.Tok.Line
 	p.next()
-	if (p.Sees(")") || p.Sees(",")) && isPythonModule(name) {
+	if (p.IsAt(")") || p.IsAt(",")) && isPythonModule(name) {
 		p.add(name, line, pythonDynamic)
 	}
 }

@@ -58,7 +58,7 @@ func TestPythonSyntaxErrors(t *testing.T) {
 	} {
 		_, err := extractPython([]byte(c.source))
 		var syntax *SyntaxError
-		if !errors.As(err, &syntax) || syntax.Line != c.line || syntax.Why != c.why {
+		if !errors.As(err, &syntax) || syntax.Line != c.line || syntax.Reason != c.why {
 			t.Errorf("%.40q: got %v, want line %d: %s", c.source, err, c.line, c.why)
 		}
 	}

@@ -105,7 +105,7 @@ func (r *pythonResolver) step(folders []string, name string) (sources, inside []
 		if sources := r.sources(place); sources != nil {
 			return sources, nil
 		}
-		if len(r.files.In(place)) > 0 {
+		if len(r.files.List(place)) > 0 {
 			inside = append(inside, place)
 		}
 	}

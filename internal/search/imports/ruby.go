@@ -30,9 +30,9 @@ func extractRuby(content []byte) ([]spec, error) {
 		case at.Text == "require_relative":
 			specs = s.rubyRequire(specs, at.Line, rubyBeside)
 		case at.Text == "autoload":
-			s.Takes("(")
-			if s.Takes(":") && s.Tok.Kind == lexical.Word {
-				if s.Next(); s.Takes(",") {
+			s.Accept("(")
+			if s.Accept(":") && s.Tok.Kind == lexical.Word {
+				if s.Next(); s.Accept(",") {
 					specs = s.rubyRequire(specs, at.Line, rubyFeature)
 				}
 			}
@@ -53,22 +53,22 @@ func isRubyName(s scanner, before, at lexical.Token) bool {
 	case before.Kind == lexical.Mark && before.Text == ".":
 		return !strings.HasSuffix(s.Src[:before.Start], "Kernel")
 	}
-	return s.Sees(":") && s.Tok.Start == at.End && !strings.HasPrefix(s.Src[s.Tok.Start:], "::")
+	return s.IsAt(":") && s.Tok.Start == at.End && !strings.HasPrefix(s.Src[s.Tok.Start:], "::")
 }
 
 // rubyRequire adds the file that an expression names: a string, or a path built from the file's own
 // location.
 func (s scanner) rubyRequire(specs []spec, line int, k kind) []spec {
-	if s.Tok.Fresh {
+	if s.Tok.FirstOnLine {
 		return specs
 	}
-	s.Takes("(")
+	s.Accept("(")
 	if isText(s.Tok) {
 		text := s.Tok.Text
 		if rest, ok := strings.CutPrefix(text, "#{__dir__}/"); ok {
 			text, k = rest, rubyBeside
 		}
-		if s.Next(); s.Sees("+", "%", ".") && !s.Tok.Fresh || strings.Contains(text, "#{") || text == "" {
+		if s.Next(); s.IsAt("+", "%", ".") && !s.Tok.FirstOnLine || strings.Contains(text, "#{") || text == "" {
 			return specs
 		}
 		return append(specs, spec{text, line, k})
@@ -88,7 +88,7 @@ func (s scanner) rubyPlace() (string, bool) {
 			return "", false
 		}
 		s.Next()
-		if s.Takes("__FILE__") {
+		if s.Accept("__FILE__") {
 			return cutFile(text)
 		}
 		return text, s.rubyFolder()
@@ -97,13 +97,13 @@ func (s scanner) rubyPlace() (string, bool) {
 			return "", false
 		}
 		parts := []string{}
-		for s.Takes(",") && isText(s.Tok) {
+		for s.Accept(",") && isText(s.Tok) {
 			parts = append(parts, s.Tok.Text)
 			s.Next()
 		}
-		return path.Join(parts...), len(parts) > 0 && s.Sees(")")
+		return path.Join(parts...), len(parts) > 0 && s.IsAt(")")
 	case s.rubyFolder():
-		if !s.Takes("+") || !isText(s.Tok) {
+		if !s.Accept("+") || !isText(s.Tok) {
 			return "", false
 		}
 		return strings.TrimPrefix(s.Tok.Text, "/"), true
@@ -119,7 +119,7 @@ func cutFile(text string) (string, bool) {
 
 // rubyFile skips a call of a function of File, up to its arguments.
 func (s scanner) rubyFile(function string) bool {
-	if !s.Sees("File") || !strings.HasPrefix(s.Src[s.At:], "."+function+"(") {
+	if !s.IsAt("File") || !strings.HasPrefix(s.Src[s.At:], "."+function+"(") {
 		return false
 	}
 	for range 4 {
@@ -130,10 +130,10 @@ func (s scanner) rubyFile(function string) bool {
 
 // rubyFolder skips __dir__ or File.dirname(__FILE__).
 func (s scanner) rubyFolder() bool {
-	if s.Takes("__dir__") {
+	if s.Accept("__dir__") {
 		return true
 	}
-	return s.rubyFile("dirname") && s.Takes("__FILE__") && s.Takes(")")
+	return s.rubyFile("dirname") && s.Accept("__FILE__") && s.Accept(")")
 }
 
 // resolveRuby resolves what is required: from the file's folder, or in Ruby's load path: lib of the

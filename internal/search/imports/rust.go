@@ -61,7 +61,7 @@ func (p *rustParser) step() {
 func (p *rustParser) ident() string {
 	name := p.Tok.Text
 	p.step()
-	if name == "r" && p.Sees("#") {
+	if name == "r" && p.IsAt("#") {
 		p.step()
 		name = p.Tok.Text
 		p.step()
@@ -74,24 +74,24 @@ func (p *rustParser) item() {
 	switch {
 	case p.Tok.Kind != lexical.Word:
 		p.mark()
-	case p.Sees("r") && p.Has("#"):
+	case p.IsAt("r") && p.HasPrefix("#"):
 		p.ident()
-	case p.Sees("mod"):
+	case p.IsAt("mod"):
 		p.module()
-	case p.Sees("use"):
+	case p.IsAt("use"):
 		line := p.Tok.Line
 		p.step()
 		p.use(nil, line, 0)
-	case p.Sees("extern"):
+	case p.IsAt("extern"):
 		p.step()
-		if p.Sees("crate") {
+		if p.IsAt("crate") {
 			line := p.Tok.Line
 			p.step()
 			p.path([]string{p.ident()}, line)
 		}
-	case p.Sees("crate", "self", "super"):
+	case p.IsAt("crate", "self", "super"):
 		p.expression()
-	case p.Sees("macro_rules", "quote", "quote_spanned", "parse_quote", "include"):
+	case p.IsAt("macro_rules", "quote", "quote_spanned", "parse_quote", "include"):
 		p.macro()
 	default:
 		p.step()
@@ -101,18 +101,18 @@ func (p *rustParser) item() {
 // mark skips anything that is not a word.
 func (p *rustParser) mark() {
 	switch {
-	case p.Sees("#"):
+	case p.IsAt("#"):
 		p.attribute()
 		return
-	case p.Sees("{"):
+	case p.IsAt("{"):
 		p.depth++
-	case p.Sees("}"):
+	case p.IsAt("}"):
 		p.depth--
 		if n := len(p.scopes); n > 0 && p.scopes[n-1].depth > p.depth {
 			p.scopes = p.scopes[:n-1]
 		}
 	}
-	if p.Sees(";", "{", "}") {
+	if p.IsAt(";", "{", "}") {
 		p.paths, p.sure = nil, false
 	}
 	p.step()
@@ -121,15 +121,15 @@ func (p *rustParser) mark() {
 // attribute reads #[path = "..."], also in a cfg_attr.
 func (p *rustParser) attribute() {
 	p.step()
-	inner := p.Takes("!")
-	if !p.Sees("[") {
+	inner := p.Accept("!")
+	if !p.IsAt("[") {
 		return
 	}
 	for depth := 0; p.Tok.Kind != lexical.End; p.step() {
 		switch {
-		case p.Sees("[", "("):
+		case p.IsAt("[", "("):
 			depth++
-		case p.Sees("]", ")"):
+		case p.IsAt("]", ")"):
 			if depth--; depth == 0 {
 				p.step()
 				return
@@ -152,7 +152,7 @@ func (p *rustParser) module() {
 	paths, sure := p.paths, p.sure
 	p.paths, p.sure = nil, false
 	switch {
-	case p.Sees(";"):
+	case p.IsAt(";"):
 		full := p.fullName(name)
 		for _, file := range paths {
 			p.add(full+" "+file, line, rustModule)
@@ -160,7 +160,7 @@ func (p *rustParser) module() {
 		if !sure {
 			p.add(full, line, rustModule)
 		}
-	case p.Sees("{"):
+	case p.IsAt("{"):
 		full := p.fullName(name)
 		p.add(full, line, rustInline)
 		p.depth++
@@ -200,7 +200,7 @@ func (p *rustParser) expression() {
 
 // colons skips ::, if it is the current token.
 func (p *rustParser) colons() bool {
-	if !p.Sees(":") || !p.Has(":") {
+	if !p.IsAt(":") || !p.HasPrefix(":") {
 		return false
 	}
 	p.step()
@@ -219,10 +219,10 @@ func (p *rustParser) use(above []string, line, depth int) {
 	}
 	for {
 		switch {
-		case p.Sees("{") && depth < rustNesting:
+		case p.IsAt("{") && depth < rustNesting:
 			p.group(names, depth)
 			return
-		case p.Tok.Kind == lexical.Word && !p.Sees("as"):
+		case p.Tok.Kind == lexical.Word && !p.IsAt("as"):
 			line = p.Tok.Line
 			if name := p.ident(); len(names) < rustNesting {
 				names = append(names, name)
@@ -241,17 +241,17 @@ func (p *rustParser) use(above []string, line, depth int) {
 // group reads the branches of a tree of paths.
 func (p *rustParser) group(names []string, depth int) {
 	p.step()
-	for p.Tok.Kind != lexical.End && !p.Sees("}", ";") && len(p.specs) < maxImports {
+	for p.Tok.Kind != lexical.End && !p.IsAt("}", ";") && len(p.specs) < maxImports {
 		at := p.Tok.Start
 		p.use(names, p.Tok.Line, depth+1)
-		for p.Tok.Kind != lexical.End && !p.Sees(",", "}", ";") {
+		for p.Tok.Kind != lexical.End && !p.IsAt(",", "}", ";") {
 			p.step()
 		}
-		if !p.Takes(",") && at == p.Tok.Start {
+		if !p.Accept(",") && at == p.Tok.Start {
 			break
 		}
 	}
-	p.Takes("}")
+	p.Accept("}")
 }
 
 // path adds a path relative to the file's own module.
@@ -305,14 +305,14 @@ func (p *rustParser) own(names []string) []string {
 // macro skips the definition or invocation of a macro, and reads include!("file").
 func (p *rustParser) macro() {
 	name, line := p.ident(), p.Tok.Line
-	if !p.Takes("!") {
+	if !p.Accept("!") {
 		return
 	}
 	if name == "macro_rules" {
 		p.ident()
 	}
 	for _, pair := range []string{"()", "[]", "{}"} {
-		if !p.Sees(pair[:1]) {
+		if !p.IsAt(pair[:1]) {
 			continue
 		}
 		if name == "include" {
@@ -322,7 +322,7 @@ func (p *rustParser) macro() {
 			}
 			return
 		}
-		p.Enclosed(pair[:1], pair[1:])
+		p.SkipEnclosed(pair[:1], pair[1:])
 		return
 	}
 }

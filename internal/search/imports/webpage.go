@@ -74,7 +74,7 @@ func (p *webPage) part(start, end int, extract func([]byte) ([]spec, error)) err
 		p.specs = append(p.specs, s)
 	}
 	if fault, ok := errors.AsType[*SyntaxError](err); ok {
-		return &SyntaxError{Line: fault.Line + before, Why: fault.Why}
+		return &SyntaxError{Line: fault.Line + before, Reason: fault.Reason}
 	}
 	return err
 }

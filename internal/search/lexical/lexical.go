@@ -33,14 +33,14 @@ type Token struct {
 	// Quote is the quote of a literal. It is 0 if Text is not the literal's value, because of
 	// interpolation or of escapes that matter.
 	Quote byte
-	// Fresh is true if only comments precede the token on its line.
-	Fresh bool
+	// FirstOnLine is true if only comments precede the token on its line.
+	FirstOnLine bool
 }
 
 // An Error describes something that is not closed.
 type Error struct {
-	Line int
-	Why  string
+	Line   int
+	Reason string
 }
 
 // A Scanner splits source text into tokens, in one pass and in linear time. It accepts any text. It
@@ -70,7 +70,7 @@ type Scanner struct {
 // New returns a scanner before the first token. It skips a first line that begins with #!.
 func New(languageName string, content []byte) *Scanner {
 	s := &Scanner{language: languageOf(languageName), Src: strings.TrimPrefix(string(content), "\ufeff"), Line: 1}
-	if s.Has("#!") && !s.Has("#![") {
+	if s.HasPrefix("#!") && !s.HasPrefix("#![") {
 		s.restOfLine()
 	}
 	if s.begin != nil {
@@ -83,7 +83,7 @@ func New(languageName string, content []byte) *Scanner {
 func (s *Scanner) Next() Token {
 	for {
 		s.space()
-		t := Token{Line: s.Line, Start: s.At, Fresh: s.Line != s.last}
+		t := Token{Line: s.Line, Start: s.At, FirstOnLine: s.Line != s.last}
 		s.from, s.to, s.quote = -1, -1, 0
 		if s.At < len(s.Src) {
 			t.Kind = s.token()
@@ -177,13 +177,13 @@ func (s *Scanner) space() {
 // comment moves past a comment, if one begins here, and reports whether it did.
 func (s *Scanner) comment() bool {
 	for _, marks := range s.block {
-		if s.Has(marks[0]) {
+		if s.HasPrefix(marks[0]) {
 			s.blockComment(marks[0], marks[1])
 			return true
 		}
 	}
 	for _, mark := range s.line {
-		if s.Has(mark) && (!s.spaced || s.afterSpace()) {
+		if s.HasPrefix(mark) && (!s.spaced || s.afterSpace()) {
 			s.from = s.At + len(mark)
 			s.restOfLine()
 			s.to = max(s.At, s.from)
@@ -223,8 +223,8 @@ func (s *Scanner) blockComment(open, closing string) {
 	s.Skip(i - s.At)
 }
 
-// Has reports whether the remaining text begins with prefix.
-func (s *Scanner) Has(prefix string) bool { return strings.HasPrefix(s.Src[s.At:], prefix) }
+// HasPrefix reports whether the remaining text begins with prefix.
+func (s *Scanner) HasPrefix(prefix string) bool { return strings.HasPrefix(s.Src[s.At:], prefix) }
 
 // at returns the byte at an offset, or 0 beyond the end.
 func (s *Scanner) at(place int) byte {
@@ -261,18 +261,18 @@ func (s *Scanner) restOfLine() string {
 // Fail records an error, unless there is one already.
 func (s *Scanner) Fail(line int, why string) {
 	if s.Err == nil {
-		s.Err = &Error{Line: line, Why: why}
+		s.Err = &Error{Line: line, Reason: why}
 	}
 }
 
-// Sees reports whether the current token is one of these words or marks.
-func (s *Scanner) Sees(texts ...string) bool {
+// IsAt reports whether the current token is one of these words or marks.
+func (s *Scanner) IsAt(texts ...string) bool {
 	return (s.Tok.Kind == Word || s.Tok.Kind == Mark) && slices.Contains(texts, s.Tok.Text)
 }
 
-// Takes advances if the current token is this word or mark, and reports whether it did.
-func (s *Scanner) Takes(text string) bool {
-	if !s.Sees(text) {
+// Accept advances if the current token is this word or mark, and reports whether it did.
+func (s *Scanner) Accept(text string) bool {
+	if !s.IsAt(text) {
 		return false
 	}
 	s.Next()
@@ -286,7 +286,7 @@ func (s *Scanner) Name(mark string) string {
 	for s.Tok.Kind == Word {
 		b.WriteString(s.Tok.Text)
 		s.Next()
-		if !s.Sees(mark) || !s.wordFollows() {
+		if !s.IsAt(mark) || !s.wordFollows() {
 			break
 		}
 		b.WriteString(mark)
@@ -303,12 +303,12 @@ func (s *Scanner) wordFollows() bool {
 	return found
 }
 
-// Enclosed moves past the bracket at the current token, its contents and the closing bracket.
-func (s *Scanner) Enclosed(open, closing string) {
+// SkipEnclosed moves past the bracket at the current token, its contents and the closing bracket.
+func (s *Scanner) SkipEnclosed(open, closing string) {
 	for depth := 0; s.Tok.Kind != End; {
-		if s.Sees(open) {
+		if s.IsAt(open) {
 			depth++
-		} else if s.Sees(closing) {
+		} else if s.IsAt(closing) {
 			depth--
 		}
 		s.Next()

@@ -31,7 +31,7 @@ func shown(language, text string) string {
 		return all
 	})
 	if err != nil {
-		all = append(all, "!"+err.Why)
+		all = append(all, "!"+err.Reason)
 	}
 	return strings.Join(all, " ")
 }
@@ -73,14 +73,14 @@ func TestErrors(t *testing.T) {
 		language, text string
 		want           lexical.Error
 	}{
-		{"go", "a\n`b\n", lexical.Error{Line: 2, Why: "string is not closed"}},
-		{"rust", "\n\n/* /* */", lexical.Error{Line: 3, Why: "unterminated comment"}},
-		{"ruby", "a <<B\nc", lexical.Error{Line: 1, Why: "heredoc B is not closed"}},
-		{"php", "<?php\n<<<A\nb", lexical.Error{Line: 2, Why: "heredoc A is not closed"}},
-		{"python", "\nf'{a", lexical.Error{Line: 2, Why: "f-string: expecting '}'"}},
-		{"javascript", "a\nb = 'c\n`", lexical.Error{Line: 2, Why: "unterminated string"}},
-		{"javascript", "x = <a>{`\n${1", lexical.Error{Line: 1, Why: "unterminated template literal"}},
-		{"csharp", "\n@\"a\"\"", lexical.Error{Line: 2, Why: "string is not closed"}},
+		{"go", "a\n`b\n", lexical.Error{Line: 2, Reason: "string is not closed"}},
+		{"rust", "\n\n/* /* */", lexical.Error{Line: 3, Reason: "unterminated comment"}},
+		{"ruby", "a <<B\nc", lexical.Error{Line: 1, Reason: "heredoc B is not closed"}},
+		{"php", "<?php\n<<<A\nb", lexical.Error{Line: 2, Reason: "heredoc A is not closed"}},
+		{"python", "\nf'{a", lexical.Error{Line: 2, Reason: "f-string: expecting '}'"}},
+		{"javascript", "a\nb = 'c\n`", lexical.Error{Line: 2, Reason: "unterminated string"}},
+		{"javascript", "x = <a>{`\n${1", lexical.Error{Line: 1, Reason: "unterminated template literal"}},
+		{"csharp", "\n@\"a\"\"", lexical.Error{Line: 2, Reason: "string is not closed"}},
 	} {
 		_, err := lexical.Read(c.language, []byte(c.text), func(s *lexical.Scanner) bool {
 			for s.Next().Kind != lexical.End {

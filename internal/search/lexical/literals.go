@@ -9,7 +9,7 @@ import (
 // whether it did.
 func (s *Scanner) literal(c byte) bool {
 	for _, quote := range s.long {
-		if c == quote[0] && s.Has(quote) {
+		if c == quote[0] && s.HasPrefix(quote) {
 			s.longString(quote)
 			return true
 		}
@@ -151,7 +151,7 @@ func (s *Scanner) interpolated(open, closing byte, begins string) {
 			if inner, ok := s.literalInCode(); ok {
 				stack = append(stack, inner)
 			}
-		case !top.plain && s.Has(begins):
+		case !top.plain && s.HasPrefix(begins):
 			s.At += strings.IndexByte(begins, '{')
 			stack = append(stack, nesting{open: '{', closing: '}', code: true})
 		}

@@ -66,12 +66,12 @@ func (s *Scanner) pythonString(prefix string, depth int) bool {
 		switch {
 		case c == '\n' && len(quote) == 1:
 			return false
-		case c == quote[0] && s.Has(quote):
+		case c == quote[0] && s.HasPrefix(quote):
 			s.At += len(quote)
 			return true
 		case c == '\\':
 			s.pythonEscape(raw, fields)
-		case fields && s.Has("{{"):
+		case fields && s.HasPrefix("{{"):
 			s.At += 2
 		case fields && c == '{':
 			s.pythonField(quote, depth+1)
@@ -99,7 +99,7 @@ func (s *Scanner) pythonEscape(raw, fields bool) {
 	s.At++
 	switch c := s.at(s.At); {
 	case s.At >= len(s.Src) || fields && (c == '{' || c == '}'):
-	case fields && !raw && s.Has("N{"):
+	case fields && !raw && s.HasPrefix("N{"):
 		s.At += 2
 	default:
 		s.pass(c)
@@ -153,7 +153,7 @@ func (s *Scanner) pythonFormat(quote string, depth int) {
 		case c == '}':
 			s.At++
 			return
-		case s.Has(quote) || c == '\n' && len(quote) == 1:
+		case s.HasPrefix(quote) || c == '\n' && len(quote) == 1:
 			return
 		case c == '{':
 			s.pythonField(quote, depth+1)

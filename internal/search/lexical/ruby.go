@@ -40,7 +40,7 @@ func tokenOfRuby(s *Scanner) Kind {
 }
 
 func (s *Scanner) rubyComment() Kind {
-	if !s.Has("=begin") || s.At > 0 && s.Src[s.At-1] != '\n' {
+	if !s.HasPrefix("=begin") || s.At > 0 && s.Src[s.At-1] != '\n' {
 		return End
 	}
 	s.blockComment("=begin", "\n=end")
@@ -149,7 +149,7 @@ func (s *Scanner) rubyPercent() Kind {
 // rubyHeredoc reads <<~NAME, <<-NAME or <<NAME, whose text begins with the next line.
 func (s *Scanner) rubyHeredoc() Kind {
 	rest, ok := strings.CutPrefix(s.Src[s.At:], "<<")
-	if !ok || rest == "" || s.Sees("class") || s.rubyBegins() == surelyNot {
+	if !ok || rest == "" || s.IsAt("class") || s.rubyBegins() == surelyNot {
 		return End
 	}
 	indent := ""

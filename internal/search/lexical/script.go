@@ -45,8 +45,8 @@ func (s *Scanner) doubtful() bool {
 	return s.Err != nil && s.script.element
 }
 
-// Property reports whether the current word of a script is the name of a property.
-func (s *Scanner) Property() bool { return s.script.dotted }
+// IsProperty reports whether the current word of a script is the name of a property.
+func (s *Scanner) IsProperty() bool { return s.script.dotted }
 
 // Read calls read with a scanner of the content. For a script, it calls read again without JSX if
 // the supposed JSX elements are more likely TypeScript, which looks the same.
@@ -110,7 +110,7 @@ func scriptToken(s *Scanner) Kind {
 		}
 	case '\\':
 		s.At++
-		if s.Has("u{") {
+		if s.HasPrefix("u{") {
 			for s.At < len(s.Src) && s.Src[s.At] != '}' && s.Src[s.At] != '\n' {
 				s.At++
 			}
@@ -232,9 +232,9 @@ func (j *script) mark(s *Scanner, t *Token) {
 		}
 	case '+', '-':
 		// ++ and -- do not change whether an expression has ended, before or after their operand.
-		value = len(t.Text) > 1 && j.value && !t.Fresh
+		value = len(t.Text) > 1 && j.value && !t.FirstOnLine
 	case '!':
-		value = j.value && !t.Fresh && s.at(t.End) != '='
+		value = j.value && !t.FirstOnLine && s.at(t.End) != '='
 	}
 	j.value = value
 }

@@ -5,7 +5,7 @@ import "strings"
 // rawStringOfC reads R"mark(...)mark".
 func rawStringOfC(s *Scanner) Kind {
 	for _, prefix := range []string{`R"`, `LR"`, `uR"`, `UR"`, `u8R"`} {
-		if s.Src[s.At] != prefix[0] || !s.Has(prefix) {
+		if s.Src[s.At] != prefix[0] || !s.HasPrefix(prefix) {
 			continue
 		}
 		rest := s.Src[s.At+len(prefix):]
@@ -120,7 +120,7 @@ func rawStringOfRust(s *Scanner) Kind {
 
 // commentOfSCSS reads comments to the end of the line, but not the // of a URL.
 func commentOfSCSS(s *Scanner) Kind {
-	if !s.Has("//") || s.At > 0 && s.Src[s.At-1] == ':' {
+	if !s.HasPrefix("//") || s.At > 0 && s.Src[s.At-1] == ':' {
 		return End
 	}
 	s.from = s.At + 2
@@ -149,7 +149,7 @@ func dollarsOfSQL(s *Scanner) Kind {
 
 // commentOfBatch reads a line that begins with rem.
 func commentOfBatch(s *Scanner) Kind {
-	if !s.Has("REM ") && !s.Has("rem ") || !s.afterSpace() {
+	if !s.HasPrefix("REM ") && !s.HasPrefix("rem ") || !s.afterSpace() {
 		return End
 	}
 	s.from = s.At + 4
@@ -160,7 +160,7 @@ func commentOfBatch(s *Scanner) Kind {
 
 // hereDocumentOfShell reads <<WORD, whose text begins on the next line, and skips <<<.
 func hereDocumentOfShell(s *Scanner) Kind {
-	if s.Has("<<<") {
+	if s.HasPrefix("<<<") {
 		s.At += 3
 		return Mark
 	}
@@ -204,11 +204,11 @@ func outsidePHP(s *Scanner) {
 // and all kinds of strings.
 func tokenOfPHP(s *Scanner) Kind {
 	switch c := s.Src[s.At]; {
-	case c == '?' && s.Has("?>"):
+	case c == '?' && s.HasPrefix("?>"):
 		s.At += 2
 		outsidePHP(s)
 		return Comment
-	case c == '/' && s.Has("//"), c == '#' && !s.Has("#["):
+	case c == '/' && s.HasPrefix("//"), c == '#' && !s.HasPrefix("#["):
 		start := s.At
 		if n := strings.Index(s.restOfLine(), "?>"); n >= 0 {
 			s.At = start + n
@@ -225,7 +225,7 @@ func tokenOfPHP(s *Scanner) Kind {
 		if strings.Contains(s.Src[s.from:s.to], "$") {
 			s.quote = 0
 		}
-	case c == '<' && s.Has("<<<"):
+	case c == '<' && s.HasPrefix("<<<"):
 		return s.heredocOfPHP()
 	default:
 		return End
@@ -243,10 +243,10 @@ func (s *Scanner) heredocOfPHP() Kind {
 	begin := s.Line
 	for s.restOfLine(); s.At < len(s.Src); s.restOfLine() {
 		s.Skip(1)
-		for s.Has(" ") || s.Has("\t") {
+		for s.HasPrefix(" ") || s.HasPrefix("\t") {
 			s.At++
 		}
-		if end := s.At + len(name); s.Has(name) && !IsWordByte(s.at(end)) {
+		if end := s.At + len(name); s.HasPrefix(name) && !IsWordByte(s.at(end)) {
 			s.At = end
 			return Text
 		}

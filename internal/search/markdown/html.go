@@ -159,7 +159,7 @@ func (p *inliner) keepTag(t *tag) {
 			link.Image = true
 			p.Links = append(p.Links, link)
 		case a.name == "href" || a.name == "src":
-			p.Others = append(p.Others, link)
+			p.OtherLinks = append(p.OtherLinks, link)
 		}
 	}
 }

@@ -61,7 +61,7 @@ func (p *inliner) wiki() bool {
 	if end <= 0 || !strings.HasPrefix(rest[end:], "]]") || strings.HasPrefix(rest[end+2:], "(") {
 		return false
 	}
-	p.Others = append(p.Others, Link{Start: p.at + 2, End: p.at + 2 + end, Wiki: true})
+	p.OtherLinks = append(p.OtherLinks, Link{Start: p.at + 2, End: p.at + 2 + end, Wiki: true})
 	p.at += end + 4
 	return true
 }

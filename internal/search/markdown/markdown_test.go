@@ -256,7 +256,7 @@ func TestLocal(t *testing.T) {
 		"//example.org/a":      nil,
 		"C:/a.md":              nil,
 	} {
-		got, ok := markdown.Local(destination)
+		got, ok := markdown.ParseTarget(destination)
 		if ok != (want != nil) || ok && got != *want {
 			t.Errorf("%q leads to %+v, %v", destination, got, ok)
 		}

@@ -14,9 +14,9 @@ type Target struct {
 	Rest     string // the destination as it is written, from # or ? on
 }
 
-// Local parses a destination. It returns false for one that is not local, such as an address with a
+// ParseTarget parses a destination. It returns false for one that is not local, such as an address with a
 // scheme.
-func Local(destination string) (t Target, ok bool) {
+func ParseTarget(destination string) (t Target, ok bool) {
 	at := strings.IndexAny(destination, "#?")
 	for at > 0 && destination[at] == '#' && destination[at-1] == '&' { // &#35; is a character reference
 		next := strings.IndexAny(destination[at+1:], "#?")

@@ -27,10 +27,10 @@ const Whole = 256
 
 const entryHeader = 4 // bytes before the word of an entry
 
-// Knows reports whether any word of a text has a row, its own or that of its stem. A text without
+// HasKnownWord reports whether any word of a text has a row, its own or that of its stem. A text without
 // one has no meaning to the model, only parts of words.
-func (l *Lexicon) Knows(text string) bool {
-	for word := range tokenize.In(text) {
+func (l *Lexicon) HasKnownWord(text string) bool {
+	for word := range tokenize.All(text) {
 		if _, ok := l.row(word); ok {
 			return true
 		}
@@ -43,7 +43,7 @@ func (l *Lexicon) Knows(text string) bool {
 // parts.
 func (l *Lexicon) Tokens(dst []Token, text string, limit int) []Token {
 	start := len(dst)
-	for word := range tokenize.In(text) {
+	for word := range tokenize.All(text) {
 		if limit--; limit < 0 {
 			break
 		}

@@ -63,7 +63,7 @@ func TestKnows(t *testing.T) {
 	for text, want := range map[string]bool{
 		"cache": true, "Caches": true, "HTTPRequest": true, "zzz, 42 and a cache": true, "httpx": false, "httprequest zzz": false, "": false,
 	} {
-		if m.Knows(text) != want {
+		if m.HasKnownWord(text) != want {
 			t.Errorf("%q: Knows is not %v", text, want)
 		}
 	}

@@ -40,7 +40,7 @@ func codeLines(language string, content []byte) []codeLine {
 	}
 	l := lexical.New(language, content)
 	for t := l.Next(); t.Kind != lexical.End; t = l.Next() {
-		if t.Fresh {
+		if t.FirstOnLine {
 			add(l.Src[t.Start:rawLineEnd(l.Src, t.Start)], t.Start-1-strings.LastIndexByte(l.Src[:t.Start], '\n'), t.Line)
 		}
 	}

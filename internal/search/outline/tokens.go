@@ -45,7 +45,7 @@ func readTokens(l *lexical.Scanner) *scanner {
 			s.tokens = append(s.tokens, token{start, start + 1, line, literal}, token{end - 1, end, int32(l.Line), literal})
 			continue
 		case lexical.Mark:
-			if l.Preprocessed && t.Fresh && t.Text == "#" {
+			if l.Preprocessed && t.FirstOnLine && t.Text == "#" {
 				l.Skip(pastDirective(l.Src, t.Start) - l.At)
 				continue
 			}

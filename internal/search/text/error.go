@@ -12,11 +12,11 @@ import (
 type SyntaxError struct {
 	Pattern string
 	Column  int // counted in characters, from 1
-	Why     string
+	Reason  string
 }
 
 func (e *SyntaxError) Error() string {
-	return fmt.Sprintf("invalid pattern at column %d: %s", e.Column, e.Why)
+	return fmt.Sprintf("invalid pattern at column %d: %s", e.Column, e.Reason)
 }
 
 const tooLarge = "the pattern is too large; repeat fewer characters, fewer times"
@@ -25,13 +25,13 @@ const tooLarge = "the pattern is too large; repeat fewer characters, fewer times
 func explain(pattern string, flags syntax.Flags, err error) error {
 	var wrong *syntax.Error
 	if !errors.As(err, &wrong) {
-		return &SyntaxError{Pattern: pattern, Column: 1, Why: err.Error()}
+		return &SyntaxError{Pattern: pattern, Column: 1, Reason: err.Error()}
 	}
 	at := place(pattern, flags, wrong)
 	return &SyntaxError{
 		Pattern: pattern,
 		Column:  utf8.RuneCountInString(pattern[:at]) + 1,
-		Why:     why(wrong),
+		Reason:  why(wrong),
 	}
 }
 

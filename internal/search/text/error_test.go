@@ -41,8 +41,8 @@ func TestCompileErrorColumn(t *testing.T) {
 			t.Errorf("Compile(%.20q) = %v, want a SyntaxError", c.pattern, err)
 			continue
 		}
-		if wrong.Column != c.column || !strings.Contains(wrong.Why, c.why) || wrong.Pattern != c.pattern {
-			t.Errorf("Compile(%.20q): column %d: %s; want column %d: %s", c.pattern, wrong.Column, wrong.Why, c.column, c.why)
+		if wrong.Column != c.column || !strings.Contains(wrong.Reason, c.why) || wrong.Pattern != c.pattern {
+			t.Errorf("Compile(%.20q): column %d: %s; want column %d: %s", c.pattern, wrong.Column, wrong.Reason, c.column, c.why)
 		}
 	}
 }

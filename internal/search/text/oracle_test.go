@@ -141,7 +141,7 @@ func checkLines(t rapid.TB, p *Pattern, re *regexp.Regexp, data []byte, matching
 		if want := re.FindIndex(text); want == nil && start != -1 || want != nil && (start != want[0] || end != want[1]) {
 			t.Fatalf("Find %q in %q: %d to %d, want %v", re, text, start, end, want)
 		}
-		if needs := p.Needs(); needs != nil && byWindow(needs, string(data[l.Start:min(l.End+1, len(data))])) < 0 {
+		if needs := p.RequiredLiterals(); needs != nil && byWindow(needs, string(data[l.Start:min(l.End+1, len(data))])) < 0 {
 			t.Fatalf("%q matches %q, which contains none of %+v", re, text, needs)
 		}
 	}

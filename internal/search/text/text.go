@@ -69,7 +69,7 @@ func Compile(pattern string, o Options) (*Pattern, error) {
 		return nil, explain(written, flags, err)
 	}
 	if p.automaton = newAutomaton(prog, o.Unicode); p.automaton == nil {
-		return nil, &SyntaxError{Pattern: written, Column: 1, Why: tooLarge}
+		return nil, &SyntaxError{Pattern: written, Column: 1, Reason: tooLarge}
 	}
 	p.dfas.New = func() any { return newLazyDFA(p.automaton) }
 	p.finder = sync.OnceValue(func() *regexp.Regexp { return finder(pattern, o) })
@@ -117,6 +117,6 @@ func (p *Pattern) Count(data []byte, stop *atomic.Bool) (lines int, whole bool) 
 	return s.lines, !s.stopped
 }
 
-// Needs returns at most 64 literals of three bytes or more. Every line that matches contains at
+// RequiredLiterals returns at most 64 literals of three bytes or more. Every line that matches contains at
 // least one of them. It returns nil if none are known.
-func (p *Pattern) Needs() []Literal { return p.needs }
+func (p *Pattern) RequiredLiterals() []Literal { return p.needs }

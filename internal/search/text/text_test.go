@@ -152,7 +152,7 @@ func TestNeeds(t *testing.T) {
 		{`foo|x*`, "", false},
 	} {
 		p, _ := compile(t, c.pattern, c.ignoreCase)
-		if got := spell(p.Needs()); got != c.want {
+		if got := spell(p.RequiredLiterals()); got != c.want {
 			t.Errorf("%q needs %q, want %q", c.pattern, got, c.want)
 		}
 	}

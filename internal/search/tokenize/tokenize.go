@@ -12,12 +12,12 @@ import (
 // is dropped.
 const maxWord = 64
 
-// Of returns the words of a text in order: in lower case, without accents, and with identifiers
+// Words returns the words of a text in order: in lower case, without accents, and with identifiers
 // split at their word boundaries (parseHTTPRequest2 becomes parse, http, request, 2).
-func Of(text string) []string {
+func Words(text string) []string {
 	letters := make([]byte, 0, len(text))
 	ends := make([]int, 0, len(text)/5+1)
-	for word := range In(text) {
+	for word := range All(text) {
 		letters = append(letters, word...)
 		ends = append(ends, len(letters))
 	}
@@ -28,9 +28,9 @@ func Of(text string) []string {
 	return found
 }
 
-// In iterates over the words that Of returns. Each word is valid until the next. It is for callers
+// All iterates over the words that Of returns. Each word is valid until the next. It is for callers
 // that count or look up words and need no strings.
-func In(text string) iter.Seq[[]byte] {
+func All(text string) iter.Seq[[]byte] {
 	return func(yield func(word []byte) bool) {
 		s := scanner{text: text, word: make([]byte, 0, maxWord+utf8.UTFMax)}
 		for s.next() {

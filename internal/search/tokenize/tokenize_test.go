@@ -33,14 +33,14 @@ func TestOf(t *testing.T) {
 		{"aB", "a b"},
 		{"_private__field_", "private field"},
 	} {
-		if diff := cmp.Diff(strings.Fields(tc.want), Of(tc.text), cmp.Transformer("empty", func(s []string) []string { return append([]string{}, s...) })); diff != "" {
+		if diff := cmp.Diff(strings.Fields(tc.want), Words(tc.text), cmp.Transformer("empty", func(s []string) []string { return append([]string{}, s...) })); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", tc.text, diff)
 		}
 	}
 }
 
 func TestLongWordsAreCut(t *testing.T) {
-	got := Of(strings.Repeat("a", 1000) + " b")
+	got := Words(strings.Repeat("a", 1000) + " b")
 	if want := []string{strings.Repeat("a", maxWord), "b"}; !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}
@@ -48,7 +48,7 @@ func TestLongWordsAreCut(t *testing.T) {
 
 func TestInStops(t *testing.T) {
 	count := 0
-	for range In("one two three") {
+	for range All("one two three") {
 		if count++; count == 2 {
 			break
 		}
@@ -97,7 +97,7 @@ func FuzzOf(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, word := range Of(text) {
+		for _, word := range Words(text) {
 			checkWord(t, word)
 		}
 	})
@@ -112,7 +112,7 @@ func checkWord(t *testing.T, word string) {
 	if !strings.HasPrefix(word, stem) || stem == "" || string(Stem([]byte(word))) != stem {
 		t.Errorf("%q has the stem %q", word, stem)
 	}
-	for _, again := range Of(word) {
+	for _, again := range Words(word) {
 		if !utf8.ValidString(again) {
 			t.Errorf("%q is not UTF-8", again)
 		}
@@ -124,7 +124,7 @@ func BenchmarkIn(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
 		n := 0
-		for word := range In(text) {
+		for word := range All(text) {
 			n += len(Stem(word))
 		}
 	}

@@ -19,7 +19,7 @@ func TestQuiet(t *testing.T) {
 		defer tree.Close()
 		expect := func(want bool) {
 			t.Helper()
-			if got := tree.Quiet(); got != (want && !noWatch && runtime.GOOS == "linux") {
+			if got := tree.Unchanged(); got != (want && !noWatch && runtime.GOOS == "linux") {
 				t.Fatalf("Quiet is %t", got)
 			}
 		}

@@ -101,7 +101,7 @@ func TestReaders(t *testing.T) {
 		expectReports(t, a, "+a +d/b")
 		b := a.join(t)
 		defer b.tree.Close()
-		if b.tree.Quiet() {
+		if b.tree.Unchanged() {
 			t.Error("a reader without reports is up to date")
 		}
 		expectReports(t, b, "+a +d/b")
@@ -114,7 +114,7 @@ func TestReaders(t *testing.T) {
 		os.Remove(filepath.Join(root, "passing"))
 		write(t, root, "c", "1")
 		expectReports(t, a, "+c -passing")
-		if b.tree.Quiet() {
+		if b.tree.Unchanged() {
 			t.Error("a reader with missed changes is up to date")
 		}
 		expectReports(t, b, "+c ~a") // b has not read the other one
@@ -122,7 +122,7 @@ func TestReaders(t *testing.T) {
 		os.RemoveAll(filepath.Join(root, "d"))
 		expectReports(t, b, "-d/b")
 		expectReports(t, a, "-d/b")
-		if !noWatch && (!a.tree.Quiet() || !b.tree.Quiet()) {
+		if !noWatch && (!a.tree.Unchanged() || !b.tree.Unchanged()) {
 			t.Error("a reader with all reports is not up to date")
 		}
 	})

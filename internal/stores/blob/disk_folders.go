@@ -29,7 +29,7 @@ func (d *Disk) makeFolders(dir string) (folder, error) {
 		next, err := at.enterOrMake(step)
 		at.close()
 		if isMisplaced(err) {
-			return folder{}, books.ErrNoPlace
+			return folder{}, books.ErrPathConflict
 		}
 		if err != nil {
 			return folder{}, err

@@ -122,7 +122,7 @@ func TestAFileIsWhereTheFolderShouldBe(t *testing.T) {
 	for _, host := range []string{"library", "library/beneath"} {
 		d := openDisk(t, filepath.Join(dir, host))
 		err := put(d, "books/b/x", "x", books.Cond{})
-		if err == nil || errors.Is(err, books.ErrNoPlace) || errors.Is(err, books.ErrNotFound) {
+		if err == nil || errors.Is(err, books.ErrPathConflict) || errors.Is(err, books.ErrNotFound) {
 			t.Errorf("put: error %v, want the error of the system", err)
 		}
 		if _, err := d.Stat(t.Context(), "books/b/x"); err == nil || errors.Is(err, books.ErrNotFound) {
@@ -160,13 +160,13 @@ func TestKeysThatAreNone(t *testing.T) {
 		equal(t, errors.Is(err, books.ErrNotFound), true)
 		_, err = d.Stat(t.Context(), key)
 		equal(t, errors.Is(err, books.ErrNotFound), true)
-		if err := put(d, key, "y", books.Cond{}); !errors.Is(err, books.ErrNoPlace) {
+		if err := put(d, key, "y", books.Cond{}); !errors.Is(err, books.ErrPathConflict) {
 			t.Errorf("put %q: %v", key, err)
 		}
 		if existed, err := d.Delete(t.Context(), key, books.Cond{}); existed || err != nil {
 			t.Errorf("delete %q: existed %v, error %v", key, existed, err)
 		}
-		if err := d.Copy(t.Context(), "books/b/x", key, bookstest.HashOf("x")); !errors.Is(err, books.ErrNoPlace) {
+		if err := d.Copy(t.Context(), "books/b/x", key, bookstest.HashOf("x")); !errors.Is(err, books.ErrPathConflict) {
 			t.Errorf("copy to %q: %v", key, err)
 		}
 		for o, err := range d.List(t.Context(), key+"/") {
@@ -321,8 +321,8 @@ func TestRefusedWritesLeaveNothing(t *testing.T) {
 	_, _, err := d.Put(t.Context(), "books/b/new/folder/y", strings.NewReader("short"), 10, books.Cond{})
 	equal(t, err != nil, true)
 	equal(t, errors.Is(put(d, "books/b/x", "y", books.Cond{Absent: true}), books.ErrConflict), true)
-	equal(t, errors.Is(put(d, "books/b", "y", books.Cond{}), books.ErrNoPlace), true)
-	equal(t, errors.Is(put(d, "books/b/x/y", "y", books.Cond{}), books.ErrNoPlace), true)
+	equal(t, errors.Is(put(d, "books/b", "y", books.Cond{}), books.ErrPathConflict), true)
+	equal(t, errors.Is(put(d, "books/b/x/y", "y", books.Cond{}), books.ErrPathConflict), true)
 	conflict := d.Copy(t.Context(), "books/b/x", "books/c/y", bookstest.HashOf("y"))
 	equal(t, errors.Is(conflict, books.ErrConflict), true)
 	equal(t, files(t, dir), []string{"books/b/x"})

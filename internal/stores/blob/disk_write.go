@@ -24,7 +24,7 @@ func (d *Disk) put(ctx context.Context, key string, what content, c books.Cond) 
 		return books.Object{}, false, err
 	}
 	if !isKey(key) {
-		return books.Object{}, false, books.ErrNoPlace
+		return books.Object{}, false, books.ErrPathConflict
 	}
 	d.sweepOnce.Do(d.sweep)
 	dir, _ := path.Split(key)
@@ -110,7 +110,7 @@ func (d *Disk) publish(ctx context.Context, w draft, c books.Cond) (stored books
 	}
 	switch {
 	case isMisplaced(err):
-		return books.Object{}, false, books.ErrNoPlace
+		return books.Object{}, false, books.ErrPathConflict
 	case err != nil:
 		return books.Object{}, false, fmt.Errorf("rename object: %w", err)
 	}

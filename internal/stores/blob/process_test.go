@@ -335,7 +335,7 @@ func TestLinksAreNotFollowed(t *testing.T) {
 	} {
 		_, err := get(d, key)
 		equal(t, errors.Is(err, books.ErrNotFound), true)
-		if err := put(d, key, "new", books.Cond{}); !errors.Is(err, books.ErrNoPlace) {
+		if err := put(d, key, "new", books.Cond{}); !errors.Is(err, books.ErrPathConflict) {
 			t.Errorf("put %s: error %v", key, err)
 		}
 		equal(t, errors.Is(put(d, key, "new", books.Cond{Hash: bookstest.HashOf("s")}), books.ErrConflict), true)
@@ -346,7 +346,7 @@ func TestLinksAreNotFollowed(t *testing.T) {
 			t.Errorf("list %s/: %+v, error %v", key, o, err)
 		}
 	}
-	equal(t, errors.Is(put(d, "books/out/new", "x", books.Cond{}), books.ErrNoPlace), true)
+	equal(t, errors.Is(put(d, "books/out/new", "x", books.Cond{}), books.ErrPathConflict), true)
 	secret, err := os.ReadFile(filepath.Join(dir, "outside/secret"))
 	check(t, err)
 	equal(t, string(secret), "s")

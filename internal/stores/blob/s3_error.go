@@ -73,7 +73,7 @@ func (r *refusal) Is(target error) bool {
 	switch target {
 	case books.ErrNotFound:
 		return r.status == http.StatusNotFound && (r.code == "" || r.code == "NoSuchKey") // not the bucket, nor an account
-	case books.ErrNoPlace:
+	case books.ErrPathConflict:
 		// A gateway over a file system has folders.
 		return r.code == "ObjectParentIsFile" || r.code == "ExistingObjectIsDirectory" || r.code == "KeyTooLongError"
 	case errReplaced:
@@ -87,7 +87,7 @@ func (r *refusal) Is(target error) bool {
 // gateway over a file system also returns ErrNoPlace if another client removes the last object in
 // the same folder; if that error persists, there is an entry that the gateway does not list.
 func changed(err error, n int) bool {
-	return errors.Is(err, errReplaced) || errors.Is(err, books.ErrNoPlace) && n < tries
+	return errors.Is(err, errReplaced) || errors.Is(err, books.ErrPathConflict) && n < tries
 }
 
 // has reports whether err is a refusal with this status.

@@ -82,7 +82,7 @@ func (s *S3) objects(page []minio.ObjectInfo) []books.Object {
 func (s *S3) empty(ctx context.Context, folder string) error {
 	for _, err := range s.pages(ctx, folder, 1) {
 		if err == nil {
-			err = books.ErrNoPlace
+			err = books.ErrPathConflict
 		}
 		return err
 	}

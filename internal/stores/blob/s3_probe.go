@@ -10,14 +10,14 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// UnfitError reports a problem that a person must fix before the store can be used for books.
+// UnusableError reports a problem that a person must fix before the store can be used for books.
 // Trying again gives the same result.
-type UnfitError struct{ Why error }
+type UnusableError struct{ Reason error }
 
-func (e *UnfitError) Error() string { return e.Why.Error() }
+func (e *UnusableError) Error() string { return e.Reason.Error() }
 
 // Unwrap returns the error of the store.
-func (e *UnfitError) Unwrap() error { return e.Why }
+func (e *UnusableError) Unwrap() error { return e.Reason }
 
 // Probe checks that the store can be used for books: that it is reachable, that the credentials are
 // valid, and that it supports the conditional writes that keep one writer from overwriting the work
@@ -36,7 +36,7 @@ func (s *S3) Probe(ctx context.Context) error {
 		return fmt.Errorf("remove an object from the S3 store: %w", deleteResult)
 	}
 	if !isTemporary(err) {
-		return &UnfitError{err}
+		return &UnusableError{err}
 	}
 	return err
 }
@@ -66,7 +66,7 @@ func (s *S3) probe(ctx context.Context, key string, body *upload) error {
 		return fmt.Errorf("stat an object of the S3 store: %w", err)
 	}
 	if f.Hash != body.hash {
-		return &UnfitError{errors.New("this S3 store does not store the metadata of objects " +
+		return &UnusableError{errors.New("this S3 store does not store the metadata of objects " +
 			"(x-amz-meta-sha256), which Remit needs to identify its own writes: use another store")}
 	}
 	if _, err := put(func(o *minio.PutObjectOptions) { o.SetMatchETag(f.tag) }); err != nil {
@@ -81,6 +81,6 @@ func unfit(header string, err error) error {
 		return fmt.Errorf("this S3 store does not support %s; without it one writer could overwrite the work of "+
 			"another: use a store with conditional writes: %w", header, err)
 	}
-	return &UnfitError{fmt.Errorf("this S3 store ignores %s; without it one writer could overwrite the work of "+
+	return &UnusableError{fmt.Errorf("this S3 store ignores %s; without it one writer could overwrite the work of "+
 		"another: use a store with conditional writes", header)}
 }

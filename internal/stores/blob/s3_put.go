@@ -257,7 +257,7 @@ func (s *S3) checkPut(ctx context.Context, key string, c books.Cond, look bool) 
 // valid on disk and on S3. Two simultaneous writes can bypass the check.
 func (s *S3) checkPlace(ctx context.Context, key string) error {
 	if !s.holds(key) {
-		return books.ErrNoPlace
+		return books.ErrPathConflict
 	}
 	if strings.HasPrefix(key, ".") {
 		return nil // reserved names do not clash
@@ -269,7 +269,7 @@ func (s *S3) checkPlace(ctx context.Context, key string) error {
 	for i, parent := range parents {
 		looking.Go(func() {
 			if _, err := s.stat(ctx, parent); err == nil {
-				problems[i] = books.ErrNoPlace
+				problems[i] = books.ErrPathConflict
 			} else if !errors.Is(err, books.ErrNotFound) {
 				problems[i] = err
 			}

@@ -255,7 +255,7 @@ func TestS3CrowdedFolder(t *testing.T) {
 		}
 	})
 	u.fail(0)
-	if _, _, err := store(t, s, "books/b/y", "1", books.Cond{}); !errors.Is(err, books.ErrNoPlace) {
+	if _, _, err := store(t, s, "books/b/y", "1", books.Cond{}); !errors.Is(err, books.ErrPathConflict) {
 		t.Errorf("put where there is never a place: error %v", err)
 	}
 }

@@ -21,7 +21,7 @@ const maxTTL = 7 * 24 * time.Hour
 // signature.
 func (s *S3) SignPut(ctx context.Context, key string, size int64, ttl time.Duration) (books.Signed, bool, error) {
 	if !s.holds(key) {
-		return books.Signed{}, false, books.ErrNoPlace
+		return books.Signed{}, false, books.ErrPathConflict
 	}
 	if size <= 0 {
 		return books.Signed{}, false, nil

@@ -136,7 +136,7 @@ func TestS3SignPutRefuses(t *testing.T) {
 	if _, ok, err := s.SignPut(t.Context(), "books/b/x", 0, time.Minute); ok || err != nil {
 		t.Errorf("an empty object: %v, error %v", ok, err)
 	}
-	if _, _, err := s.SignPut(t.Context(), "books/../x", 1, time.Minute); !errors.Is(err, books.ErrNoPlace) {
+	if _, _, err := s.SignPut(t.Context(), "books/../x", 1, time.Minute); !errors.Is(err, books.ErrPathConflict) {
 		t.Errorf("no key: error %v", err)
 	}
 	if _, _, err := s.SignPut(t.Context(), "books/b/x", 1, time.Millisecond); err == nil {
@@ -202,7 +202,7 @@ func TestS3Signatures(t *testing.T) {
 		if _, err := s.head(t.Context(), key); err != nil {
 			t.Errorf("head %q: %v", key, err)
 		}
-		if err := s.empty(t.Context(), key); !errors.Is(err, books.ErrNoPlace) {
+		if err := s.empty(t.Context(), key); !errors.Is(err, books.ErrPathConflict) {
 			t.Errorf("list %q: error %v", key, err)
 		}
 		if status := send(t, mustPresign(t, s, key), "x"); status != http.StatusOK {

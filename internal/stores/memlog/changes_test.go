@@ -50,7 +50,7 @@ func TestTheFileChangesUnderneath(t *testing.T) {
 			}
 			c.change(t, path)
 			for i := range 3 {
-				same(t, "place", put(t, l, `{}`), memlog.Place{Line: c.line + int64(i), Bytes: 3})
+				same(t, "place", put(t, l, `{}`), memlog.Position{Line: c.line + int64(i), Bytes: 3})
 			}
 			same(t, "file", read(t, path), c.before+"{}\n{}\n{}\n")
 		})
@@ -66,11 +66,11 @@ func TestAnEditFarFromTheEnd(t *testing.T) {
 	for range 1000 {
 		l.Append([]byte(`{"n":1}`), false)
 	}
-	same(t, "place", put(t, l, `{}`), memlog.Place{Line: 1001, Bytes: 3})
+	same(t, "place", put(t, l, `{}`), memlog.Position{Line: 1001, Bytes: 3})
 	write(t, path, strings.Replace(read(t, path), "\n", " ", 1))
 	later := time.Now().Add(time.Minute) // some file systems have coarse clocks
 	check(t, os.Chtimes(path, later, later))
-	same(t, "place", put(t, l, `{}`), memlog.Place{Line: 1001, Bytes: 3})
+	same(t, "place", put(t, l, `{}`), memlog.Position{Line: 1001, Bytes: 3})
 }
 
 func TestARotatedFileKeepsItsLines(t *testing.T) {
@@ -97,7 +97,7 @@ func TestASymlinkInPlaceOfTheFileIsRefused(t *testing.T) {
 	}
 	same(t, "target", read(t, filepath.Join(dir, "secret")), "secret\n")
 	check(t, os.Remove(path))
-	same(t, "place", put(t, l, `{}`), memlog.Place{Line: 1, Bytes: 3})
+	same(t, "place", put(t, l, `{}`), memlog.Position{Line: 1, Bytes: 3})
 }
 
 // rooted opens files relative to a folder's descriptor, like the workspace: the names of its files
@@ -117,9 +117,9 @@ func TestTheRootMayMove(t *testing.T) {
 	l := openWith(t, memlog.Options{Files: rooted{root}, Name: "log.jsonl"})
 	put(t, l, `{}`)
 	check(t, os.Rename(dir, dir+"moved"))
-	same(t, "place", put(t, l, `{}`), memlog.Place{Line: 2, Bytes: 3})
+	same(t, "place", put(t, l, `{}`), memlog.Position{Line: 2, Bytes: 3})
 	check(t, os.Remove(filepath.Join(dir+"moved", "log.jsonl")))
-	same(t, "place", put(t, l, `{}`), memlog.Place{Line: 1, Bytes: 3})
+	same(t, "place", put(t, l, `{}`), memlog.Position{Line: 1, Bytes: 3})
 }
 
 // TestAWriterWithoutLock simulates a person with "echo >>": the returned line numbers must be
@@ -147,7 +147,7 @@ func TestAWriterWithoutLock(t *testing.T) {
 			}
 		}
 	}()
-	var places []memlog.Place
+	var places []memlog.Position
 	for i := range 500 {
 		p, err := l.Append(fmt.Appendf(nil, `{"n":%d}`, i), false).Wait(t.Context())
 		check(t, err)
@@ -187,7 +187,7 @@ func TestTheFileChangesBetweenLookAndWrite(t *testing.T) {
 				},
 			})
 			for i := range 2 {
-				same(t, "place", put(t, l, `{"n":1}`), memlog.Place{Line: c.line + int64(i), Bytes: 8})
+				same(t, "place", put(t, l, `{"n":1}`), memlog.Position{Line: c.line + int64(i), Bytes: 8})
 			}
 			same(t, "file", read(t, path), c.changed+"{\"n\":1}\n{\"n\":1}\n")
 		})

@@ -16,9 +16,9 @@ import (
 type Daily struct {
 	Files  Files
 	Folder fs.FS // the same files, for reading
-	// Lost, if not nil, is called at most once a minute when records that no caller waited for
+	// OnLost, if not nil, is called at most once a minute when records that no caller waited for
 	// could not be stored.
-	Lost func(error)
+	OnLost func(error)
 
 	mu         sync.Mutex
 	day        string
@@ -32,13 +32,13 @@ type Daily struct {
 	reportedAt time.Time // when Lost was last called
 }
 
-var _ audit.Keeper = (*Daily)(nil)
+var _ audit.Storage = (*Daily)(nil)
 
 // batchDelay is how long a record that need not be durable may wait for other records. It saves a
 // system call or more on every read.
 const batchDelay = 50 * time.Millisecond
 
-// Ready implements audit.Keeper. It opens the file of the day once, and checks for disk space as
+// Ready implements audit.Storage. It opens the file of the day once, and checks for disk space as
 // long as records are being lost.
 func (d *Daily) Ready(day string) error {
 	d.mu.Lock()
@@ -80,8 +80,8 @@ func (d *Daily) checkSpace() error {
 	return err
 }
 
-// Keep implements audit.Keeper.
-func (d *Daily) Keep(day string, record []byte, durable bool) (func(context.Context) error, error) {
+// Append implements audit.Storage.
+func (d *Daily) Append(day string, record []byte, durable bool) (func(context.Context) error, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
@@ -124,7 +124,7 @@ func (d *Daily) handOver() {
 		last = d.log.Append(record, false)
 	}
 	d.waiting = d.waiting[:0]
-	if last != nil && d.Lost != nil {
+	if last != nil && d.OnLost != nil {
 		go d.watch(last)
 	}
 }
@@ -143,7 +143,7 @@ func (d *Daily) watch(last *Ticket) {
 	}
 	d.mu.Unlock()
 	if report {
-		d.Lost(err)
+		d.OnLost(err)
 	}
 }
 

@@ -24,26 +24,26 @@ func lateRecord(day string, i int) []byte {
 // keep stores a record that need not be durable.
 func keep(t *testing.T, d *memlog.Daily, i int) {
 	t.Helper()
-	if _, err := d.Keep("2026-01-09", record(i), false); err != nil {
+	if _, err := d.Append("2026-01-09", record(i), false); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestDailyChain writes records of three days from two keepers at once, as two processes would, and
+// TestDailyChain writes records of three days from two logs at once, as two processes would, and
 // verifies the chain.
 func TestDailyChain(t *testing.T) {
 	dir := t.TempDir()
-	keepers := []*memlog.Daily{
+	logs := []*memlog.Daily{
 		{Files: memlog.Dir(dir), Folder: os.DirFS(dir)},
 		{Files: memlog.Dir(dir), Folder: os.DirFS(dir)},
 	}
 	for day := range 3 {
 		var writers sync.WaitGroup
-		for k, keeper := range keepers {
+		for k, log := range logs {
 			writers.Go(func() {
 				for i := range 100 {
 					date := fmt.Sprintf("2026-01-%02d", 9+day)
-					wait, err := keeper.Keep(date, lateRecord(date, 1000*k+i), i%10 == 0)
+					wait, err := log.Append(date, lateRecord(date, 1000*k+i), i%10 == 0)
 					if err == nil && i%10 == 0 {
 						err = wait(t.Context())
 					}
@@ -55,8 +55,8 @@ func TestDailyChain(t *testing.T) {
 		}
 		writers.Wait()
 	}
-	for _, keeper := range keepers {
-		if err := keeper.Close(); err != nil {
+	for _, log := range logs {
+		if err := log.Close(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -68,9 +68,9 @@ func TestDailyChain(t *testing.T) {
 func TestDailyContinuesAfterRestart(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 3 {
-		keeper := &memlog.Daily{Files: memlog.Dir(dir), Folder: os.DirFS(dir)}
-		keep(t, keeper, i)
-		if err := keeper.Close(); err != nil {
+		log := &memlog.Daily{Files: memlog.Dir(dir), Folder: os.DirFS(dir)}
+		keep(t, log, i)
+		if err := log.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -83,8 +83,8 @@ func TestDailyContinuesAfterRestart(t *testing.T) {
 // delay.
 func TestReadsAreWrittenSoon(t *testing.T) {
 	dir := t.TempDir()
-	keeper := &memlog.Daily{Files: memlog.Dir(dir), Folder: os.DirFS(dir)}
-	keep(t, keeper, 1)
+	log := &memlog.Daily{Files: memlog.Dir(dir), Folder: os.DirFS(dir)}
+	keep(t, log, 1)
 	deadline := time.Now().Add(2 * time.Minute)
 	for {
 		if n, err := audit.Verify(t.Context(), audit.Folder{FS: os.DirFS(dir)}); err == nil && n == 1 {
@@ -95,7 +95,7 @@ func TestReadsAreWrittenSoon(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	if err := keeper.Close(); err != nil {
+	if err := log.Close(); err != nil {
 		t.Error(err)
 	}
 }
@@ -105,19 +105,19 @@ func TestDailyCannotBeWritten(t *testing.T) {
 	if err := os.WriteFile(dir, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	keeper := &memlog.Daily{Files: memlog.Dir(dir), Folder: os.DirFS(filepath.Dir(dir))}
-	if err := keeper.Ready("2026-01-09"); err == nil {
+	log := &memlog.Daily{Files: memlog.Dir(dir), Folder: os.DirFS(filepath.Dir(dir))}
+	if err := log.Ready("2026-01-09"); err == nil {
 		t.Error("Ready, though the folder is a file")
 	}
-	wait, err := keeper.Keep("2026-01-09", record(1), true)
+	wait, err := log.Append("2026-01-09", record(1), true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := wait(t.Context()); err == nil {
 		t.Error("a durable record was acknowledged though its folder is a file")
 	}
-	keep(t, keeper, 2)
-	if err := keeper.Close(); err == nil {
+	keep(t, log, 2)
+	if err := log.Close(); err == nil {
 		t.Error("Close says nothing of the lost record")
 	}
 }
@@ -146,7 +146,7 @@ func TestDailyIsNotReadyWhileRecordsAreLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	files.full.Store(true)
-	wait, err := d.Keep(day, record(1), true)
+	wait, err := d.Append(day, record(1), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestDailyIsNotReadyWhileRecordsAreLost(t *testing.T) {
 	if err := d.Ready(day); err != nil {
 		t.Errorf("there is space again: %v", err)
 	}
-	if wait, err = d.Keep(day, record(2), true); err == nil {
+	if wait, err = d.Append(day, record(2), true); err == nil {
 		err = wait(t.Context())
 	}
 	if err != nil {

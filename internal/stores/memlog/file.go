@@ -166,7 +166,7 @@ func (s *file) encode(batch []*Ticket) (next int64, err error) {
 		line := s.buf[begin:]
 		prev = line[bytes.LastIndexByte(line, '\n')+1:]
 		s.buf = append(s.buf, '\n')
-		t.place = Place{Line: next, Bytes: len(s.buf) - start}
+		t.place = Position{Line: next, Bytes: len(s.buf) - start}
 		next += 1 + int64(bytes.Count(line, []byte{'\n'}))
 		start = len(s.buf)
 	}

@@ -80,10 +80,10 @@ func (l *Log) Append(body []byte, durable bool) *Ticket {
 	defer l.mu.Unlock()
 	switch {
 	case l.closed:
-		t.settle(Place{}, ErrClosed)
+		t.settle(Position{}, ErrClosed)
 		return t
 	case l.oneLine && bytes.IndexByte(body, '\n') >= 0:
-		t.settle(Place{}, errLineBreak)
+		t.settle(Position{}, errLineBreak)
 		return t
 	}
 	l.queue.push(t)

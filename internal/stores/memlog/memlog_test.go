@@ -32,7 +32,7 @@ func openWith(t testing.TB, o memlog.Options) *memlog.Log {
 }
 
 // put appends one durable entry and returns its place.
-func put(t testing.TB, l *memlog.Log, body string) memlog.Place {
+func put(t testing.TB, l *memlog.Log, body string) memlog.Position {
 	t.Helper()
 	p, err := l.Append([]byte(body), true).Wait(context.Background())
 	if err != nil {
@@ -72,7 +72,7 @@ func TestLinesAreNumberedInTheOrderOfEachCaller(t *testing.T) {
 	const callers, each = 16, 50
 	dir := t.TempDir()
 	l := open(t, dir, memlog.JSONLines)
-	places := make([][each]memlog.Place, callers)
+	places := make([][each]memlog.Position, callers)
 	var wg sync.WaitGroup
 	for c := range callers {
 		wg.Go(func() {
@@ -125,7 +125,7 @@ func TestTextEntriesOfSeveralLines(t *testing.T) {
 		l.Append([]byte("four\n"), true),
 		l.Append([]byte("five"), true),
 	}
-	var got []memlog.Place
+	var got []memlog.Position
 	for _, ticket := range tickets {
 		p, err := ticket.Wait(t.Context())
 		if err != nil {
@@ -133,8 +133,8 @@ func TestTextEntriesOfSeveralLines(t *testing.T) {
 		}
 		got = append(got, p)
 	}
-	same(t, "places", got, []memlog.Place{{1, 12}, {4, 4}, {5, 1}, {6, 6}, {8, 5}})
-	same(t, "next", put(t, l, "six"), memlog.Place{Line: 9, Bytes: 4})
+	same(t, "places", got, []memlog.Position{{1, 12}, {4, 4}, {5, 1}, {6, 6}, {8, 5}})
+	same(t, "next", put(t, l, "six"), memlog.Position{Line: 9, Bytes: 4})
 	same(t, "file", read(t, filepath.Join(dir, name)), "# One\n\ntext\ntwo\n\nfour\n\nfive\nsix\n")
 }
 
@@ -144,7 +144,7 @@ func TestAnEntryOfJSONLinesIsOneLine(t *testing.T) {
 	if _, err := l.Append([]byte("{\n}"), true).Wait(t.Context()); err == nil {
 		t.Fatal("an entry of two lines was stored")
 	}
-	same(t, "next", put(t, l, `{}`), memlog.Place{Line: 1, Bytes: 3})
+	same(t, "next", put(t, l, `{}`), memlog.Position{Line: 1, Bytes: 3})
 }
 
 func TestCloseWritesWhatIsQueued(t *testing.T) {
@@ -188,7 +188,7 @@ func TestCloseReportsUnawaitedFailures(t *testing.T) {
 		t.Fatal("a file in a file")
 	}
 	check(t, os.Remove(inTheWay))
-	same(t, "place", put(t, l, `{}`), memlog.Place{Line: 1, Bytes: 3})
+	same(t, "place", put(t, l, `{}`), memlog.Position{Line: 1, Bytes: 3})
 	if err := l.Close(); err == nil || !strings.HasPrefix(err.Error(), "append to "+name+": open: ") {
 		t.Fatalf("close: %v", err)
 	}

@@ -23,11 +23,11 @@ type Memory struct {
 var _ learning.Memory = (*Memory)(nil)
 
 // Append implements learning.Memory.
-func (m *Memory) Append(file string, entry []byte) func(context.Context) (learning.Place, error) {
+func (m *Memory) Append(file string, entry []byte) func(context.Context) (learning.Position, error) {
 	ticket := m.log(file).Append(entry, true)
-	return func(ctx context.Context) (learning.Place, error) {
+	return func(ctx context.Context) (learning.Position, error) {
 		place, err := ticket.Wait(ctx)
-		return learning.Place(place), err
+		return learning.Position(place), err
 	}
 }
 

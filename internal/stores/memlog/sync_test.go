@@ -79,7 +79,7 @@ func TestAFailedSyncFailsTheBatchAndResetsTheFile(t *testing.T) {
 	l := New(Options{Files: Dir(t.TempDir()), Name: "log"})
 	l.file.sync = disk.sync
 	p, err := l.Append([]byte(`{}`), true).Wait(context.Background())
-	if !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "append to log: sync: ") || p != (Place{}) {
+	if !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "append to log: sync: ") || p != (Position{}) {
 		t.Fatalf("append: %v, %v", p, err)
 	}
 	if err := l.Close(); err != nil {
@@ -100,7 +100,7 @@ func TestAfterAFailedSyncTheNextBatchExaminesTheFile(t *testing.T) {
 	}
 	for i, log := range []*Log{other, l} { // the failure has released the lock
 		p, err := log.Append([]byte(`{}`), false).Wait(context.Background())
-		if want := (Place{Line: int64(i + 2), Bytes: 3}); err != nil || p != want {
+		if want := (Position{Line: int64(i + 2), Bytes: 3}); err != nil || p != want {
 			t.Fatalf("next: %v, %v", p, err)
 		}
 	}

@@ -20,20 +20,20 @@ func TestTailWithoutNewline(t *testing.T) {
 		before string
 		after  string // content of the file before the new line
 		torn   string
-		place  memlog.Place
+		place  memlog.Position
 	}{
-		{"torn object", memlog.JSONLines, "{}\n{\"a\":", "{}\n", "{\"a\":\n", memlog.Place{Line: 2, Bytes: 8}},
-		{"torn, alone", memlog.JSONLines, `{"a`, "", "{\"a\n", memlog.Place{Line: 1, Bytes: 8}},
-		{"zeroes", memlog.JSONLines, "{}\n\x00\x00", "{}\n", "\x00\x00\n", memlog.Place{Line: 2, Bytes: 8}},
-		{"two values", memlog.JSONLines, "{}\n{} {}", "{}\n", "{} {}\n", memlog.Place{Line: 2, Bytes: 8}},
-		{"torn, large", memlog.JSONLines, "{}\n{\"a\":\"" + big, "{}\n", "{\"a\":\"" + big + "\n", memlog.Place{Line: 2, Bytes: 8}},
-		{"JSON", memlog.JSONLines, "{}\n{\"a\":1}", "{}\n{\"a\":1}\n", "", memlog.Place{Line: 3, Bytes: 9}},
-		{"JSON, alone", memlog.JSONLines, `[1,{"b":null}]`, "[1,{\"b\":null}]\n", "", memlog.Place{Line: 2, Bytes: 9}},
-		{"JSON, large", memlog.JSONLines, "\"" + big + "\"", "\"" + big + "\"\n", "", memlog.Place{Line: 2, Bytes: 9}},
-		{"a number no float holds", memlog.JSONLines, "1e999", "1e999\n", "", memlog.Place{Line: 2, Bytes: 9}},
-		{"bad lines before are not ours to judge", memlog.JSONLines, "{bad\n\n", "{bad\n\n", "", memlog.Place{Line: 3, Bytes: 8}},
-		{"text", memlog.Text, "# T\n{\"a\":", "# T\n{\"a\":\n", "", memlog.Place{Line: 3, Bytes: 9}},
-		{"text, empty", memlog.Text, "", "", "", memlog.Place{Line: 1, Bytes: 8}},
+		{"torn object", memlog.JSONLines, "{}\n{\"a\":", "{}\n", "{\"a\":\n", memlog.Position{Line: 2, Bytes: 8}},
+		{"torn, alone", memlog.JSONLines, `{"a`, "", "{\"a\n", memlog.Position{Line: 1, Bytes: 8}},
+		{"zeroes", memlog.JSONLines, "{}\n\x00\x00", "{}\n", "\x00\x00\n", memlog.Position{Line: 2, Bytes: 8}},
+		{"two values", memlog.JSONLines, "{}\n{} {}", "{}\n", "{} {}\n", memlog.Position{Line: 2, Bytes: 8}},
+		{"torn, large", memlog.JSONLines, "{}\n{\"a\":\"" + big, "{}\n", "{\"a\":\"" + big + "\n", memlog.Position{Line: 2, Bytes: 8}},
+		{"JSON", memlog.JSONLines, "{}\n{\"a\":1}", "{}\n{\"a\":1}\n", "", memlog.Position{Line: 3, Bytes: 9}},
+		{"JSON, alone", memlog.JSONLines, `[1,{"b":null}]`, "[1,{\"b\":null}]\n", "", memlog.Position{Line: 2, Bytes: 9}},
+		{"JSON, large", memlog.JSONLines, "\"" + big + "\"", "\"" + big + "\"\n", "", memlog.Position{Line: 2, Bytes: 9}},
+		{"a number no float holds", memlog.JSONLines, "1e999", "1e999\n", "", memlog.Position{Line: 2, Bytes: 9}},
+		{"bad lines before are not ours to judge", memlog.JSONLines, "{bad\n\n", "{bad\n\n", "", memlog.Position{Line: 3, Bytes: 8}},
+		{"text", memlog.Text, "# T\n{\"a\":", "# T\n{\"a\":\n", "", memlog.Position{Line: 3, Bytes: 9}},
+		{"text, empty", memlog.Text, "", "", "", memlog.Position{Line: 1, Bytes: 8}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -41,7 +41,7 @@ func TestTailWithoutNewline(t *testing.T) {
 			write(t, path, c.before)
 			l := open(t, dir, c.format)
 			same(t, "place", put(t, l, `{"n":1}`), c.place)
-			same(t, "next place", put(t, l, `{"n":2}`), memlog.Place{Line: c.place.Line + 1, Bytes: 8})
+			same(t, "next place", put(t, l, `{"n":2}`), memlog.Position{Line: c.place.Line + 1, Bytes: 8})
 			same(t, "file", read(t, path), c.after+"{\"n\":1}\n{\"n\":2}\n")
 			torn, _ := os.ReadFile(path + ".torn")
 			same(t, "torn", string(torn), c.torn)
@@ -57,7 +57,7 @@ func TestTornLinesCollect(t *testing.T) {
 		put(t, l, `{}`)
 		write(t, path, read(t, path)+"{torn")
 	}
-	same(t, "place", put(t, l, `{}`), memlog.Place{Line: 4, Bytes: 3})
+	same(t, "place", put(t, l, `{}`), memlog.Position{Line: 4, Bytes: 3})
 	same(t, "torn", read(t, path+".torn"), "{torn\n{torn\n{torn\n")
 }
 
@@ -77,7 +77,7 @@ func TestATornLineThatCannotBeKeptIsNotCutOff(t *testing.T) {
 	if err := os.Remove(path + ".torn"); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "place", put(t, l, `{}`), memlog.Place{Line: 2, Bytes: 3})
+	same(t, "place", put(t, l, `{}`), memlog.Position{Line: 2, Bytes: 3})
 }
 
 // FuzzTail compares an append to a file of any content with a simple model.
@@ -120,7 +120,7 @@ func checkTail(t testing.TB, dir, content string, format memlog.Format) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "place", got, memlog.Place{Line: int64(strings.Count(after, "\n")) + 1, Bytes: 10 + extra})
+	same(t, "place", got, memlog.Position{Line: int64(strings.Count(after, "\n")) + 1, Bytes: 10 + extra})
 	same(t, "file", read(t, path), after+"{\"new\":1}\n")
 	kept, _ := os.ReadFile(path + ".torn")
 	same(t, "torn", string(kept), torn)
@@ -180,7 +180,7 @@ func TestAnyEditInBetween(t *testing.T) {
 	})
 }
 
-func checkAppended(rt *rapid.T, path, before, body string, p memlog.Place) {
+func checkAppended(rt *rapid.T, path, before, body string, p memlog.Position) {
 	b, err := os.ReadFile(path)
 	if err != nil {
 		rt.Fatal(err)

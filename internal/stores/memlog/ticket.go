@@ -2,8 +2,8 @@ package memlog
 
 import "context"
 
-// Place is the place of an entry in its file.
-type Place struct {
+// Position is the place of an entry in its file.
+type Position struct {
 	Line  int64 // the 1-based number of the entry's first line
 	Bytes int   // appended to the file for this entry, including all newlines
 }
@@ -18,7 +18,7 @@ type Ticket struct {
 	// ticket is taken, and nothing changes after the ticket is settled.
 	taken   bool // part of a batch, so its outcome depends on the disk; until then it can be withdrawn
 	settled bool // stored, failed or withdrawn
-	place   Place
+	place   Position
 	err     error
 	next    *Ticket       // in the queue
 	done    chan struct{} // closed when settled; nil while no caller waits
@@ -28,7 +28,7 @@ type Ticket struct {
 // entry is withdrawn, so it is never written, and Wait returns the error of ctx. Once the entry is
 // part of a batch, Wait waits for the outcome of the batch. For an entry that need not be durable,
 // Wait returns when it is written.
-func (t *Ticket) Wait(ctx context.Context) (Place, error) {
+func (t *Ticket) Wait(ctx context.Context) (Position, error) {
 	done := t.settling()
 	select {
 	case <-done:
@@ -57,15 +57,15 @@ func (t *Ticket) withdraw(err error) {
 	t.log.mu.Lock()
 	defer t.log.mu.Unlock()
 	if !t.taken && !t.settled {
-		t.settle(Place{}, err)
+		t.settle(Position{}, err)
 	}
 }
 
 // settle records the outcome and releases the body, so that a caller that keeps its ticket does not
 // keep the body in memory. The caller holds the log's mutex.
-func (t *Ticket) settle(p Place, err error) {
+func (t *Ticket) settle(p Position, err error) {
 	if err != nil {
-		p = Place{}
+		p = Position{}
 	}
 	t.settled, t.place, t.err, t.body = true, p, err, nil
 	if t.done != nil {

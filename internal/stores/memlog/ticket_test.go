@@ -43,7 +43,7 @@ func TestWaitWithdrawsAnEntryThatIsNotTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "place", p, memlog.Place{Line: 1, Bytes: 8})
+	same(t, "place", p, memlog.Position{Line: 1, Bytes: 8})
 	if _, err := gone.Wait(t.Context()); !errors.Is(err, context.Canceled) {
 		t.Fatalf("wait again: %v", err)
 	}
@@ -89,5 +89,5 @@ func TestWaitOfAnOutcomeThatIsThereIgnoresTheContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "place", p, memlog.Place{Line: 1, Bytes: 3})
+	same(t, "place", p, memlog.Position{Line: 1, Bytes: 3})
 }

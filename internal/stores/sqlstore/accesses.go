@@ -46,7 +46,7 @@ func (a accesses) Add(ctx context.Context, reads []codebase.Access) error {
 // oncePerPath merges the reads of each path, because one statement can change a row only once. It
 // sorts them by path, so that two writers of the same rows cannot deadlock.
 func oncePerPath(reads []codebase.Access) []codebase.Access {
-	reads = slices.DeleteFunc(slices.Clone(reads), func(read codebase.Access) bool { return len(read.Path) > codebase.LongestPath })
+	reads = slices.DeleteFunc(slices.Clone(reads), func(read codebase.Access) bool { return len(read.Path) > codebase.MaxPath })
 	slices.SortStableFunc(reads, func(a, b codebase.Access) int { return cmp.Compare(a.Path, b.Path) })
 	var merged []codebase.Access
 	for _, read := range reads {

@@ -41,7 +41,7 @@ func (s agentTokens) Add(ctx context.Context, t identity.Token) error {
 		if err != nil {
 			return fmt.Errorf("count tokens: %w", err)
 		}
-		if live >= identity.MostTokens {
+		if live >= identity.MaxTokens {
 			return contract.Errorf(contract.Limited, "There are %d tokens already; revoke some of them first", live)
 		}
 		added, err := changesOne(tx.ExecContext(ctx, addToken, t.ID, t.Name, t.User, t.Scopes.String(), t.Rate.Requests, int64(t.Rate.Per), t.By,
@@ -75,12 +75,12 @@ RETURNING ` + agentColumns
 
 func (s agentTokens) Revoke(ctx context.Context, idOrName string, now time.Time) (identity.Token, error) {
 	if !isText(idOrName) {
-		return identity.Token{}, identity.NoToken(idOrName)
+		return identity.Token{}, identity.TokenNotFound(idOrName)
 	}
 	return transacted(ctx, s.db, "revoke a token", func(ctx context.Context, tx runner) (identity.Token, error) {
 		t, found, err := find(ctx, tx, revokeToken, scanToken, idOrName, micros(now))
 		if err == nil && !found {
-			err = identity.NoToken(idOrName)
+			err = identity.TokenNotFound(idOrName)
 		}
 		return t, err
 	})

@@ -22,10 +22,10 @@ func tokensAt(t *testing.T, url, secret, place string) *identity.Tokens {
 	t.Helper()
 	store := open(t, url).AgentTokens()
 	return &identity.Tokens{
-		Store:  func(context.Context) (identity.TokenStore, error) { return store, nil },
-		Secret: func() ([]byte, error) { return []byte(secret), nil },
-		Place:  place,
-		Now:    noon,
+		Store:     func(context.Context) (identity.TokenStore, error) { return store, nil },
+		Secret:    func() ([]byte, error) { return []byte(secret), nil },
+		Workspace: place,
+		Now:       noon,
 	}
 }
 
@@ -87,7 +87,7 @@ func TestTokensOfAnotherMachine(t *testing.T) {
 			if _, err := ours.Check(t.Context(), secret); contract.AsError(err).Kind != contract.Denied {
 				t.Errorf("%s: %v, want denied", name, err)
 			}
-			if live, err := ours.Any(t.Context()); err != nil || live {
+			if live, err := ours.AnyCreated(t.Context()); err != nil || live {
 				t.Errorf("%s: a token of another machine is valid: %v", name, err)
 			}
 			if list, err := ours.List(t.Context()); err != nil || len(list) != 1 || !list[0].Foreign {

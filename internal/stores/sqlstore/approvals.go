@@ -51,7 +51,7 @@ func (s approvals) Ask(ctx context.Context, r approval.Request) (approval.Reques
 		if err != nil {
 			return asked, fmt.Errorf("count open requests: %w", err)
 		}
-		if others >= approval.MostOpen {
+		if others >= approval.MaxPending {
 			return asked, contract.Errorf(contract.Limited,
 				"%d of your requests are already waiting for approval; call again when some are decided or have expired", others)
 		}
@@ -171,6 +171,6 @@ func notFound(id string) error {
 func scanApproval(row scanner) (r approval.Request, err error) {
 	err = row.Scan(&r.ID, &r.Key, &r.Workspace, &r.Principal, &r.Tool, &r.Version, &r.Digest, &r.Arguments, &r.Summary, &r.State,
 		(*timeColumn)(&r.CreatedAt), (*timeColumn)(&r.ExpiresAt), (*timeColumn)(&r.DecidedAt), &r.DecidedBy, &r.Reason,
-		(*timeColumn)(&r.SpentAt), &r.Seal)
+		(*timeColumn)(&r.UsedAt), &r.Seal)
 	return r, err
 }

@@ -105,10 +105,10 @@ func TestAnyText(t *testing.T) {
 			t.Errorf("decided with reason %q, error %v", r.Reason, err)
 		}
 		task := jobs.Task{ID: "t1", Client: odd, Message: odd, Arguments: []byte("{}"), Status: jobs.Working, CreatedAt: noon(), UpdatedAt: noon(), TTL: time.Hour}
-		if err := db.Background().Add(t.Context(), task); err != nil {
+		if err := db.Jobs().Add(t.Context(), task); err != nil {
 			t.Error(err)
 		}
-		if got, err := db.Background().Get(t.Context(), "t1"); err != nil || got.Client != odd || got.Message != odd {
+		if got, err := db.Jobs().Get(t.Context(), "t1"); err != nil || got.Client != odd || got.Message != odd {
 			t.Errorf("a task of %q says %q, error %v", got.Client, got.Message, err)
 		}
 		for _, id := range []string{odd, "\x00", "\xff"} {
@@ -118,7 +118,7 @@ func TestAnyText(t *testing.T) {
 			if _, err := db.Approvals().Decide(t.Context(), id, approval.Verdict{}, noon(), noon()); contract.AsError(err).Kind != contract.NotFound {
 				t.Errorf("decide about %q: %v", id, err)
 			}
-			if _, err := db.Background().Get(t.Context(), id); contract.AsError(err).Kind != contract.NotFound {
+			if _, err := db.Jobs().Get(t.Context(), id); contract.AsError(err).Kind != contract.NotFound {
 				t.Errorf("task %q: %v", id, err)
 			}
 		}

@@ -22,7 +22,7 @@ type Records struct {
 	reportedAt time.Time // when lost was last called
 }
 
-var _ audit.Keeper = (*Records)(nil)
+var _ audit.Storage = (*Records)(nil)
 
 // Records returns the audit records in a PostgreSQL database. It calls lost, at most once a minute,
 // when records that no caller waited for could not be stored.
@@ -42,7 +42,7 @@ INSERT INTO logs AS l (log, lines, bytes, changed_at) VALUES ($1, $2, $3, $4)
 ON CONFLICT (log) DO UPDATE SET lines = l.lines + excluded.lines, bytes = l.bytes + excluded.bytes,
 	changed_at = greatest(l.changed_at + 1, excluded.changed_at)`
 
-// Ready implements audit.Keeper. It only checks that the database was reached once: the data that a
+// Ready implements audit.Storage. It only checks that the database was reached once: the data that a
 // call changes is in the same database, so nothing changes while it is unreachable.
 func (r *Records) Ready(string) error {
 	if r.queue.isClosed() {
@@ -54,8 +54,8 @@ func (r *Records) Ready(string) error {
 	return err
 }
 
-// Keep implements audit.Keeper.
-func (r *Records) Keep(day string, record []byte, durable bool) (func(context.Context) error, error) {
+// Append implements audit.Storage.
+func (r *Records) Append(day string, record []byte, durable bool) (func(context.Context) error, error) {
 	if r.queue.isClosed() {
 		return nil, ErrClosed
 	}
@@ -186,8 +186,8 @@ func (r recordReader) Before(ctx context.Context, day string, place int64, limit
 }
 
 func scanLine(row scanner) (line audit.Line, err error) {
-	err = row.Scan(&line.Place, &line.Text)
-	line.Next = line.Place + 1
+	err = row.Scan(&line.Offset, &line.Text)
+	line.Next = line.Offset + 1
 	return line, err
 }
 

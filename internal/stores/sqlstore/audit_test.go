@@ -54,7 +54,7 @@ func keepRecord(t *testing.T, records *sqlstore.Records, day string, record []by
 	if err := records.Ready(day); err != nil {
 		t.Error(err)
 	}
-	wait, err := records.Keep(day, record, durable)
+	wait, err := records.Append(day, record, durable)
 	if err == nil && durable {
 		err = wait(t.Context())
 	}
@@ -147,14 +147,14 @@ func TestRecordsWithoutDatabase(t *testing.T) {
 	if err := records.Ready("2026-08-01"); !errors.Is(err, lost) {
 		t.Errorf("ready: %v", err)
 	}
-	wait, err := records.Keep("2026-08-01", []byte(`{}`), true)
+	wait, err := records.Append("2026-08-01", []byte(`{}`), true)
 	if err != nil || !errors.Is(wait(t.Context()), lost) {
 		t.Errorf("keep: %v", err)
 	}
 	if len(reported) != 0 {
 		t.Error("the operator got the error of a record that a caller waited for")
 	}
-	if _, err := records.Keep("2026-08-01", []byte(`{}`), false); err != nil {
+	if _, err := records.Append("2026-08-01", []byte(`{}`), false); err != nil {
 		t.Error(err)
 	}
 	if err := <-reported; !errors.Is(err, lost) {
@@ -163,7 +163,7 @@ func TestRecordsWithoutDatabase(t *testing.T) {
 	if err := records.Close(); !errors.Is(err, lost) {
 		t.Errorf("close: %v", err)
 	}
-	if _, err := records.Keep("2026-08-01", []byte(`{}`), true); !errors.Is(err, sqlstore.ErrClosed) {
+	if _, err := records.Append("2026-08-01", []byte(`{}`), true); !errors.Is(err, sqlstore.ErrClosed) {
 		t.Errorf("keep after close: %v", err)
 	}
 }
@@ -207,13 +207,13 @@ func TestRecordsFromAPlace(t *testing.T) {
 			t.Errorf("%s: %d lines, %v; want %d", tc.name, len(got), err, tc.count)
 			continue
 		}
-		if tc.count > 0 && (got[0].Place != tc.first || got[tc.count-1].Place != tc.last || got[0].Next != tc.first+1) {
-			t.Errorf("%s: lines %d to %d, want %d to %d", tc.name, got[0].Place, got[tc.count-1].Place, tc.first, tc.last)
+		if tc.count > 0 && (got[0].Offset != tc.first || got[tc.count-1].Offset != tc.last || got[0].Next != tc.first+1) {
+			t.Errorf("%s: lines %d to %d, want %d to %d", tc.name, got[0].Offset, got[tc.count-1].Offset, tc.first, tc.last)
 		}
 	}
 	x := &auditindex.Index{
 		Records: reader, Now: func() time.Time { return now },
-		Open: func(context.Context) (auditindex.Store, error) { return db.Calls("shared"), nil },
+		Open: func(context.Context) (auditindex.Store, error) { return db.AuditIndex("shared"), nil },
 	}
 	defer x.Close()
 	newest := func() auditindex.Call {
@@ -241,7 +241,7 @@ func TestRecordsFromAPlace(t *testing.T) {
 	if c.Caller != "2300" {
 		t.Errorf("after one more the newest call is %s", c.Caller)
 	}
-	if r, err := x.One(t.Context(), c.ID()); err != nil || !r.Holds() || r.Before != auditindex.Fits || r.After != auditindex.End {
+	if r, err := x.Record(t.Context(), c.ID()); err != nil || !r.Intact() || r.Before != auditindex.Linked || r.After != auditindex.End {
 		t.Errorf("One = %+v, %v", r, err)
 	}
 }

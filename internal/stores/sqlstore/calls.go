@@ -19,9 +19,9 @@ type callIndex struct {
 	source string
 }
 
-// Calls returns the index of the audited calls of one source. Processes that share audit records
+// AuditIndex returns the index of the audited calls of one source. Processes that share audit records
 // must name the same source.
-func (db *DB) Calls(source string) auditindex.Store { return callIndex{db, source} }
+func (db *DB) AuditIndex(source string) auditindex.Store { return callIndex{db, source} }
 
 // The number of a call consists of the number of its source, the number of its day and the place of
 // its record, in this order from the highest bits. So numbers sort in the order of the records.
@@ -62,13 +62,13 @@ func dayName(number int64) string {
 }
 
 // spotNumber returns the number of the call at a spot. It clamps the place to the range of its day.
-func spotNumber(source int64, at auditindex.Spot) (int64, error) {
+func spotNumber(source int64, at auditindex.Position) (int64, error) {
 	day, err := dayNumber(source, at.Day)
-	return day<<placeBits + min(max(at.Place, -1), 1<<placeBits), err
+	return day<<placeBits + min(max(at.Offset, -1), 1<<placeBits), err
 }
 
-func spotOf(number int64) auditindex.Spot {
-	return auditindex.Spot{Day: dayName(number >> placeBits), Place: number & (1<<placeBits - 1)}
+func spotOf(number int64) auditindex.Position {
+	return auditindex.Position{Day: dayName(number >> placeBits), Offset: number & (1<<placeBits - 1)}
 }
 
 const indexedDays = `
@@ -99,7 +99,7 @@ func (s callIndex) days(ctx context.Context) ([]auditindex.Indexed, error) {
 	}
 	return collect(ctx, on, indexedDays, func(row scanner) (d auditindex.Indexed, err error) {
 		var day int64
-		err = row.Scan(&day, &d.Next, &d.Calls, &d.Broken, &d.Sound)
+		err = row.Scan(&day, &d.Next, &d.Calls, &d.Broken, &d.Complete)
 		d.Day = dayName(day)
 		return d, err
 	}, source<<dayBits, (source+1)<<dayBits)
@@ -140,7 +140,7 @@ func (s callIndex) Kinds(ctx context.Context) (map[int64]auditindex.KnownKind, e
 	err := each(ctx, s.db.reader(ctx), kindsOf, func(row scanner) error {
 		var k auditindex.KnownKind
 		var id, last int64
-		err := row.Scan(&id, &k.Tool, &k.Caller, &k.Face, &k.Outcome, &last)
+		err := row.Scan(&id, &k.Tool, &k.Caller, &k.Frontend, &k.Outcome, &last)
 		k.Last = spotOf(last)
 		kinds[id] = k
 		return err
@@ -230,8 +230,8 @@ func (s callIndex) Page(ctx context.Context, q auditindex.Query) ([]auditindex.C
 	if err != nil {
 		return nil, fmt.Errorf("list calls: %w", err)
 	}
-	query := callColumns + s.ofKinds(q.Few, "$5") + ` ORDER BY id`
-	if q.Few {
+	query := callColumns + s.ofKinds(q.FewMatches, "$5") + ` ORDER BY id`
+	if q.FewMatches {
 		query += ` + 0`
 	}
 	if !q.OldestFirst {
@@ -245,7 +245,7 @@ func (s callIndex) Page(ctx context.Context, q auditindex.Query) ([]auditindex.C
 func scanCall(row scanner) (c auditindex.Call, err error) {
 	var id, began, took int64
 	err = row.Scan(&id, &c.KindID, &began, &took, &c.Bytes, &c.Mark, &c.Client, &c.Version)
-	c.Spot, c.Time, c.Took = spotOf(id), time.UnixMicro(began).UTC(), time.Duration(took)*time.Microsecond
+	c.Position, c.Time, c.Took = spotOf(id), time.UnixMicro(began).UTC(), time.Duration(took)*time.Microsecond
 	return c, err
 }
 

@@ -82,7 +82,7 @@ const callsPerPart = 1 << 14
 func claimBatch(ctx context.Context, tx runner, day int64, b *auditindex.Batch) (claimed bool, calls int64, err error) {
 	last := sql.NullInt64{Valid: len(b.Calls) > 0}
 	if last.Valid {
-		last.Int64 = day<<placeBits | b.Calls[len(b.Calls)-1].Place
+		last.Int64 = day<<placeBits | b.Calls[len(b.Calls)-1].Offset
 	}
 	args := []any{day, b.To, len(b.Calls), b.Broken, last}
 	if b.From > 0 {
@@ -105,16 +105,16 @@ func (s callIndex) addKinds(ctx context.Context, tx runner, source, day int64, c
 		if _, known := last[calls[i].Kind]; !known {
 			kinds = append(kinds, calls[i].Kind)
 		}
-		last[calls[i].Kind] = day<<placeBits | calls[i].Place
+		last[calls[i].Kind] = day<<placeBits | calls[i].Offset
 	}
 	slices.SortFunc(kinds, func(a, b auditindex.Kind) int {
 		return cmp.Or(cmp.Compare(a.Tool, b.Tool), cmp.Compare(a.Caller, b.Caller),
-			cmp.Compare(a.Face, b.Face), cmp.Compare(a.Outcome, b.Outcome))
+			cmp.Compare(a.Frontend, b.Frontend), cmp.Compare(a.Outcome, b.Outcome))
 	})
 	ids := make(map[auditindex.Kind]int64, len(kinds))
 	for _, k := range kinds {
 		w := s.db.bytesOrText
-		id, err := findOne(ctx, tx, addKind, scanValue[int64], source, w(k.Tool), w(k.Caller), w(k.Face), w(k.Outcome), last[k])
+		id, err := findOne(ctx, tx, addKind, scanValue[int64], source, w(k.Tool), w(k.Caller), w(k.Frontend), w(k.Outcome), last[k])
 		if err != nil {
 			return nil, fmt.Errorf("add a kind of calls: %w", err)
 		}
@@ -127,7 +127,7 @@ func (s callIndex) addCalls(ctx context.Context, tx runner, day int64, calls []a
 	rows := make([][]any, len(calls))
 	for i := range calls {
 		c := &calls[i]
-		rows[i] = []any{day<<placeBits | c.Place, kinds[c.Kind], c.Time.UnixMicro(), c.Took.Microseconds(), c.Bytes, c.Mark, c.Client, c.Version}
+		rows[i] = []any{day<<placeBits | c.Offset, kinds[c.Kind], c.Time.UnixMicro(), c.Took.Microseconds(), c.Bytes, c.Mark, c.Client, c.Version}
 	}
 	return s.db.putRows(ctx, tx, addCall, addCalls, rows)
 }

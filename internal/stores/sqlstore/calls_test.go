@@ -17,7 +17,7 @@ func TestCalls(t *testing.T) {
 			db, n := open(t, url(t)), 0
 			return func() auditindex.Store {
 				n++
-				return db.Calls(fmt.Sprint("records ", n))
+				return db.AuditIndex(fmt.Sprint("records ", n))
 			}
 		})
 	})
@@ -29,13 +29,13 @@ func TestLostCalls(t *testing.T) {
 	engines(t, func(t *testing.T, url func(*testing.T) string) {
 		address := url(t)
 		db := open(t, address)
-		b := auditindextest.NewBook()
+		b := auditindextest.NewFolder()
 		for i := range 1200 {
 			b.Add("a/b", fmt.Sprint(i%100), "ok", time.Millisecond)
 		}
 		b.Pass(24 * time.Hour)
 		b.Add("a/b", "last", "ok", time.Millisecond)
-		x := auditindextest.IndexOf(b, audit.Folder{FS: b}, db.Calls("audit"))
+		x := auditindextest.IndexOf(b, audit.Folder{FS: b}, db.AuditIndex("audit"))
 		seen := func() string {
 			t.Helper()
 			b.Pass(time.Second)
@@ -72,14 +72,14 @@ func TestCallsOfManyWorkspaces(t *testing.T) {
 	db := open(t, newFile(t))
 	batch := auditindex.Batch{Day: "2026-08-01", To: 1}
 	for i := range 255 {
-		if _, err := db.Calls(fmt.Sprint(i)).Append(context.Background(), batch); err != nil {
+		if _, err := db.AuditIndex(fmt.Sprint(i)).Append(context.Background(), batch); err != nil {
 			t.Fatal(i, err)
 		}
 	}
-	if added, err := db.Calls("one more").Append(context.Background(), batch); err == nil || added {
+	if added, err := db.AuditIndex("one more").Append(context.Background(), batch); err == nil || added {
 		t.Errorf("one more: %v, %v", added, err)
 	}
-	if days, err := db.Calls("0").Days(t.Context()); err != nil || len(days) != 1 {
+	if days, err := db.AuditIndex("0").Days(t.Context()); err != nil || len(days) != 1 {
 		t.Errorf("the first has %v, %v", days, err)
 	}
 }

@@ -11,8 +11,8 @@ import (
 // consoleSessions stores the console sessions of people. It implements identity.SessionStore.
 type consoleSessions struct{ db *DB }
 
-// People returns the store of console sessions in this database.
-func (db *DB) People() identity.SessionStore { return consoleSessions{db} }
+// ConsoleSessions returns the store of console sessions in this database.
+func (db *DB) ConsoleSessions() identity.SessionStore { return consoleSessions{db} }
 
 const deleteOldSessions = `DELETE FROM console_sessions WHERE expires_at <= $1`
 
@@ -51,7 +51,7 @@ func scanConsoleSession(row scanner) (n identity.Session, err error) {
 		return identity.Session{}, err
 	}
 	if n.Role, err = identity.ParseRole(role); err != nil {
-		n.Role = identity.Nobody // an unknown role gives no rights
+		n.Role = identity.NoRole // an unknown role gives no rights
 	}
 	return n, nil
 }

@@ -15,7 +15,7 @@ import (
 func TestConsoleSessions(t *testing.T) {
 	t.Parallel()
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
-		identitytest.Sessions(t, func(t *testing.T) identity.SessionStore { return open(t, url(t)).People() })
+		identitytest.Sessions(t, func(t *testing.T) identity.SessionStore { return open(t, url(t)).ConsoleSessions() })
 	})
 }
 
@@ -24,9 +24,9 @@ func signInAt(t *testing.T, url, secret, place string) *identity.SignIn {
 	t.Helper()
 	db := open(t, url)
 	return &identity.SignIn{
-		Sessions: func(context.Context) (identity.SessionStore, error) { return db.People(), nil },
-		Secret:   func() ([]byte, error) { return []byte(secret), nil },
-		Place:    place, Spend: db.Spend, Now: noon,
+		Sessions:  func(context.Context) (identity.SessionStore, error) { return db.ConsoleSessions(), nil },
+		Secret:    func() ([]byte, error) { return []byte(secret), nil },
+		Workspace: place, UseOnce: db.UseOnce, Now: noon,
 	}
 }
 

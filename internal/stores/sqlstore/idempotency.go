@@ -13,8 +13,8 @@ import (
 // idempotency.Store.
 type idempotencyKeys struct{ db *DB }
 
-// Once returns the store of idempotency keys in this database.
-func (db *DB) Once() idempotency.Store { return idempotencyKeys{db} }
+// Idempotency returns the store of idempotency keys in this database.
+func (db *DB) Idempotency() idempotency.Store { return idempotencyKeys{db} }
 
 // The states of a key: claimed by a call whose effect is outside of the database and has not
 // finished, or kept with its answer.
@@ -125,7 +125,7 @@ func (k idempotencyKeys) take(
 	if k.db.shared { // skip keys that other transactions are deleting, instead of waiting for them
 		prune += " FOR UPDATE SKIP LOCKED"
 	}
-	if err := exec(ctx, tx, prune+")", micros(now.Add(-idempotency.Kept))); err != nil {
+	if err := exec(ctx, tx, prune+")", micros(now.Add(-idempotency.Retention))); err != nil {
 		return nil, false, fmt.Errorf("delete old keys: %w", err)
 	}
 	taken, err := changesOne(tx.ExecContext(ctx, takeKey, id.Principal, id.Tool, id.Key, request, state, micros(now), micros(lease)))
@@ -162,7 +162,7 @@ func lookUpKey(ctx context.Context, tx runner, id idempotency.ID, request string
 	case !found:
 		return nil, false, nil
 	case usedFor != request:
-		return nil, false, idempotency.ErrOther
+		return nil, false, idempotency.ErrKeyReused
 	case state == stateKept:
 		return answer, true, nil
 	case now.Before(lease):

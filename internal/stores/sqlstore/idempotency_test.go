@@ -18,7 +18,7 @@ import (
 func TestIdempotencyKeys(t *testing.T) {
 	t.Parallel()
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
-		idempotencytest.Suite(t, func(t *testing.T) idempotency.Store { return open(t, url(t)).Once() })
+		idempotencytest.Suite(t, func(t *testing.T) idempotency.Store { return open(t, url(t)).Idempotency() })
 	})
 }
 
@@ -56,7 +56,7 @@ func TestIdempotencyKeysAcrossReplicas(t *testing.T) {
 			for n := range answers {
 				all.Go(func() {
 					db := replicas[n%len(replicas)]
-					answer, replayed, err := db.Once().Do(t.Context(), keyed(fmt.Sprint("attempt-", attempt)),
+					answer, replayed, err := db.Idempotency().Do(t.Context(), keyed(fmt.Sprint("attempt-", attempt)),
 						"r", noon(), addOne(db, "milk"))
 					if err != nil {
 						t.Error(err)
@@ -86,7 +86,7 @@ func TestEffectAndKeyAreAtomic(t *testing.T) {
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		db := open(t, url(t))
 		broken := errors.New("too late")
-		_, _, err := db.Once().Do(t.Context(), keyed("k"), "r", noon(), func(ctx context.Context) ([]byte, error) {
+		_, _, err := db.Idempotency().Do(t.Context(), keyed("k"), "r", noon(), func(ctx context.Context) ([]byte, error) {
 			if _, err := addOne(db, "milk")(ctx); err != nil {
 				return nil, err
 			}
@@ -105,7 +105,7 @@ func TestEffectAndKeyAreAtomic(t *testing.T) {
 // keys delete it after that.
 func TestOldKeysAreDeleted(t *testing.T) {
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
-		keys := open(t, url(t)).Once()
+		keys := open(t, url(t)).Idempotency()
 		answer := func(context.Context) ([]byte, error) { return []byte("1"), nil }
 		do := func(key string, now time.Time) {
 			t.Helper()
@@ -126,7 +126,7 @@ func TestOldKeysAreDeleted(t *testing.T) {
 		}
 		do("young", noon().Add(time.Hour))
 		for i := range 4 {
-			do(fmt.Sprint("in time-", i), noon().Add(idempotency.Kept-time.Microsecond))
+			do(fmt.Sprint("in time-", i), noon().Add(idempotency.Retention-time.Microsecond))
 		}
 		for i := range 4 {
 			if !found(fmt.Sprint("old-", i)) {
@@ -134,7 +134,7 @@ func TestOldKeysAreDeleted(t *testing.T) {
 			}
 		}
 		for i := range 4 {
-			do(fmt.Sprint("late-", i), noon().Add(idempotency.Kept))
+			do(fmt.Sprint("late-", i), noon().Add(idempotency.Retention))
 		}
 		for i := range 4 {
 			if found(fmt.Sprint("old-", i)) {

@@ -151,11 +151,11 @@ func TestUpgradeFromVersion1(t *testing.T) {
 			t.Errorf("what was there is %+v, error %v", r, err)
 		}
 		now := time.Now()
-		err := db.Background().Add(t.Context(), jobs.Task{ID: "t1", Arguments: []byte("{}"), Status: jobs.Working, CreatedAt: now, UpdatedAt: now, TTL: time.Hour})
+		err := db.Jobs().Add(t.Context(), jobs.Task{ID: "t1", Arguments: []byte("{}"), Status: jobs.Working, CreatedAt: now, UpdatedAt: now, TTL: time.Hour})
 		if err != nil {
 			t.Errorf("a task cannot be kept: %v", err)
 		}
-		if fresh, err := db.Spend(t.Context(), "token", now, now.Add(time.Hour)); err != nil || !fresh {
+		if fresh, err := db.UseOnce(t.Context(), "token", now, now.Add(time.Hour)); err != nil || !fresh {
 			t.Errorf("a token cannot be spent: fresh %v, error %v", fresh, err)
 		}
 	})
@@ -167,7 +167,7 @@ func TestExpiredTokensAreDeleted(t *testing.T) {
 		now := time.Now()
 		for i, token := range []string{"a", "b", "c"} {
 			at := now.Add(time.Duration(i) * time.Minute)
-			if _, err := db.Spend(t.Context(), token, at, at.Add(time.Minute)); err != nil {
+			if _, err := db.UseOnce(t.Context(), token, at, at.Add(time.Minute)); err != nil {
 				t.Fatal(err)
 			}
 		}

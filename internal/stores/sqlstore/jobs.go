@@ -14,8 +14,8 @@ import (
 // backgroundTasks stores calls that run in the background. It implements jobs.Store.
 type backgroundTasks struct{ db *DB }
 
-// Background returns the store of background tasks in this database.
-func (db *DB) Background() jobs.Store { return backgroundTasks{db} }
+// Jobs returns the store of background tasks in this database.
+func (db *DB) Jobs() jobs.Store { return backgroundTasks{db} }
 
 const pruneTasks = `DELETE FROM background_tasks WHERE expires_at <= $1`
 
@@ -32,7 +32,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
 
 func (s backgroundTasks) Add(ctx context.Context, t jobs.Task) error {
 	values := append([]any{
-		t.ID, t.Place, t.Principal, t.Tool, t.Digest, t.Face, s.db.bytesOrText(t.Client), t.Arguments, joinCapabilities(t.Capabilities),
+		t.ID, t.Workspace, t.Principal, t.Tool, t.Digest, t.Frontend, s.db.bytesOrText(t.Client), t.Arguments, joinCapabilities(t.Capabilities),
 		micros(t.CreatedAt), micros(t.ExpiresAt()), t.Poll.Microseconds(),
 	}, s.stateColumns(&t)...)
 	return s.db.transact(ctx, "store a task", func(ctx context.Context, tx runner) error {
@@ -53,8 +53,8 @@ func checkCapacity(ctx context.Context, tx runner, t *jobs.Task) error {
 	if err != nil {
 		return fmt.Errorf("count unfinished tasks: %w", err)
 	}
-	if others >= jobs.MostUnfinished {
-		return jobs.TooMany()
+	if others >= jobs.MaxUnfinished {
+		return jobs.TooManyError()
 	}
 	return nil
 }
@@ -87,9 +87,9 @@ func (s backgroundTasks) Swap(ctx context.Context, t jobs.Task) (bool, error) {
 }
 
 // storedResume is the state from which the next run of a task continues. Databases hold it as JSON,
-// so its tags must not change, nor those of engine.Round, engine.Question and engine.ProtocolError.
+// so its tags must not change, nor those of engine.Continuation, engine.Question and engine.ProtocolError.
 type storedResume struct {
-	engine.Round
+	engine.Continuation
 	Answers map[string]jsontree.Value `json:"answers,omitempty"`
 	Asked   []string                  `json:"asked,omitempty"`
 }
@@ -97,8 +97,8 @@ type storedResume struct {
 // stateColumns returns the values of the columns that change, in the order in which both statements
 // name them.
 func (s backgroundTasks) stateColumns(t *jobs.Task) []any {
-	resume := storedResume{Round: t.Round, Answers: t.Answers, Asked: t.Asked}
-	resume.Round.Asked = t.Round.Asked.UTC().Truncate(time.Microsecond)
+	resume := storedResume{Continuation: t.Continuation, Answers: t.Answers, Asked: t.Asked}
+	resume.Continuation.Asked = t.Continuation.Asked.UTC().Truncate(time.Microsecond)
 	return []any{
 		t.Status, s.db.bytesOrText(t.Message), micros(t.UpdatedAt),
 		jsonColumn{t.Questions},
@@ -113,7 +113,7 @@ func scanTask(row scanner) (t jobs.Task, err error) {
 	var expires time.Time
 	var poll int64
 	var resume storedResume
-	err = row.Scan(&t.ID, &t.Place, &t.Principal, &t.Tool, &t.Digest, &t.Face, &t.Client, &t.Arguments, &capabilities,
+	err = row.Scan(&t.ID, &t.Workspace, &t.Principal, &t.Tool, &t.Digest, &t.Frontend, &t.Client, &t.Arguments, &capabilities,
 		(*timeColumn)(&t.CreatedAt), (*timeColumn)(&expires), &poll, &t.Status, &t.Message, (*timeColumn)(&t.UpdatedAt),
 		&jsonColumn{&t.Questions}, &jsonColumn{&t.Fault}, &jsonColumn{&resume}, &t.Body, &t.Content, &t.IsError, &t.Owner,
 		(*timeColumn)(&t.LeaseUntil), &t.CancelAsked, &t.Seal, &t.Revision)
@@ -121,7 +121,7 @@ func scanTask(row scanner) (t jobs.Task, err error) {
 		t.Capabilities = append(t.Capabilities, engine.Capability(word))
 	}
 	t.TTL, t.Poll = expires.Sub(t.CreatedAt), time.Duration(poll)*time.Microsecond
-	t.Round, t.Answers, t.Asked = resume.Round, resume.Answers, resume.Asked
+	t.Continuation, t.Answers, t.Asked = resume.Continuation, resume.Answers, resume.Asked
 	return t, err
 }
 

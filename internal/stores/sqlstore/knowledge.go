@@ -32,7 +32,7 @@ RETURNING generation`
 // Replace implements knowledge.Store.
 func (s knowledgeStore) Replace(ctx context.Context, sources []knowledge.Source) (generation int64, err error) {
 	sources = lastOfEachPath(sources)
-	err = s.db.transact(ctx, "replace pieces", func(ctx context.Context, tx runner) (err error) {
+	err = s.db.transact(ctx, "replace chunks", func(ctx context.Context, tx runner) (err error) {
 		if generation, err = findOne(ctx, tx, raiseGeneration, scanValue[int64], s.workspace); err != nil || len(sources) == 0 {
 			return err
 		}
@@ -40,7 +40,7 @@ func (s knowledgeStore) Replace(ctx context.Context, sources []knowledge.Source)
 		if err != nil {
 			return err
 		}
-		return s.putPieces(ctx, tx, sources, ids)
+		return s.putChunks(ctx, tx, sources, ids)
 	})
 	return generation, err
 }
@@ -51,10 +51,10 @@ func lastOfEachPath(sources []knowledge.Source) []knowledge.Source {
 	slices.Reverse(sources)
 	slices.SortStableFunc(sources, func(a, b knowledge.Source) int { return cmp.Compare(a.Path, b.Path) })
 	sources = slices.CompactFunc(sources, func(a, b knowledge.Source) bool { return a.Path == b.Path })
-	sources = slices.DeleteFunc(sources, func(s knowledge.Source) bool { return len(s.Path) > knowledge.LongestPath })
+	sources = slices.DeleteFunc(sources, func(s knowledge.Source) bool { return len(s.Path) > knowledge.MaxPath })
 	for i := range sources {
 		if sources[i].Gone {
-			sources[i].Pieces = nil
+			sources[i].Chunks = nil
 		}
 	}
 	return sources
@@ -73,22 +73,22 @@ RETURNING path, id`
 SELECT $1, $2, $3, * FROM unnest($4::bytea[], $5::bytea[], $6::bigint[], $7::bigint[], $8::boolean[], $9::boolean[], $10::bigint[])` +
 		onConflictReplace
 
-	deletePieces       = `DELETE FROM knowledge_pieces WHERE source_id = $1`
-	deletePiecesAtOnce = `DELETE FROM knowledge_pieces WHERE source_id = ANY($1::bigint[])`
+	deleteChunks       = `DELETE FROM knowledge_pieces WHERE source_id = $1`
+	deleteChunksAtOnce = `DELETE FROM knowledge_pieces WHERE source_id = ANY($1::bigint[])`
 
-	insertPieces = `
+	insertChunks = `
 INSERT INTO knowledge_pieces (source_id, number, key, source, type, name, body, module, session, dated_at, first_line, last_line) `
-	putPiece        = insertPieces + `VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`
-	putPiecesAtOnce = insertPieces + `
+	putChunk        = insertChunks + `VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`
+	putChunksAtOnce = insertChunks + `
 SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bytea[], $5::bytea[], $6::bytea[], $7::bytea[], $8::bytea[], $9::bytea[], $10::bigint[], $11::bigint[], $12::bigint[])`
 )
 
-// putSources writes sources without their pieces, and returns their ids by path.
+// putSources writes sources without their chunks, and returns their ids by path.
 func (s knowledgeStore) putSources(ctx context.Context, tx runner, sources []knowledge.Source, same ...any) (map[string]int64, error) {
 	rows := make([][]any, len(sources))
 	for i := range sources {
 		one := &sources[i]
-		rows[i] = []any{one.Path, one.Hash[:], one.Size, micros(one.Modified), one.Gone, hasDiscoveries(one), len(one.Pieces)}
+		rows[i] = []any{one.Path, one.Hash[:], one.Size, micros(one.Modified), one.Gone, hasDiscoveries(one), len(one.Chunks)}
 	}
 	put, rows := s.db.perEngine(putSource, putSourcesAtOnce, rows)
 	ids := make(map[string]int64, len(sources))
@@ -107,25 +107,25 @@ func (s knowledgeStore) putSources(ctx context.Context, tx runner, sources []kno
 	return ids, nil
 }
 
-// putPieces replaces the pieces of sources.
-func (s knowledgeStore) putPieces(ctx context.Context, tx runner, sources []knowledge.Source, ids map[string]int64) error {
+// putChunks replaces the chunks of sources.
+func (s knowledgeStore) putChunks(ctx context.Context, tx runner, sources []knowledge.Source, ids map[string]int64) error {
 	var old, rows [][]any
 	for i := range sources {
 		id := ids[sources[i].Path]
 		old = append(old, []any{id})
-		for number := range sources[i].Pieces {
-			p := &sources[i].Pieces[number]
+		for number := range sources[i].Chunks {
+			p := &sources[i].Chunks[number]
 			rows = append(rows, []any{id, number, p.Key[:], p.Source, p.Type, p.Name, p.Text, p.Module, p.Session, micros(p.Date), p.Line, p.End})
 		}
 	}
-	if err := s.db.putRows(ctx, tx, deletePieces, deletePiecesAtOnce, old); err != nil {
+	if err := s.db.putRows(ctx, tx, deleteChunks, deleteChunksAtOnce, old); err != nil {
 		return err
 	}
-	return s.db.putRows(ctx, tx, putPiece, putPiecesAtOnce, rows)
+	return s.db.putRows(ctx, tx, putChunk, putChunksAtOnce, rows)
 }
 
 func hasDiscoveries(s *knowledge.Source) bool {
-	return slices.ContainsFunc(s.Pieces, func(p knowledge.Piece) bool { return p.Source == chunk.Discovery })
+	return slices.ContainsFunc(s.Chunks, func(p knowledge.Chunk) bool { return p.Source == chunk.Discovery })
 }
 
 const takeLease = `

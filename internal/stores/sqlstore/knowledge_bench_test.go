@@ -26,15 +26,15 @@ func benchKey(n int) (key knowledge.Key) {
 	return key
 }
 
-// benchFiles returns 32 files of about eight pieces, each of one kilobyte.
+// benchFiles returns 32 files of about eight chunks, each of one kilobyte.
 func benchFiles(batch int) (files []knowledge.Source) {
 	text := strings.Repeat("The quick brown fox jumps over the lazy dog; ", 23)
 	for i := range 32 {
 		one := knowledge.Source{Path: fmt.Sprintf("internal/some/folder/%d/file%d.go", batch, i), Size: 8000, Modified: noon()}
 		for j := range 4 + i%9 {
-			one.Pieces = append(one.Pieces, knowledge.Piece{
+			one.Chunks = append(one.Chunks, knowledge.Chunk{
 				Key:   benchKey(batch<<16 + i<<8 + j),
-				Piece: chunk.Piece{Source: chunk.Code, Name: "Some.name", Text: text, Module: "internal/some", Line: j * 10, End: j*10 + 9},
+				Chunk: chunk.Chunk{Source: chunk.Code, Name: "Some.name", Text: text, Module: "internal/some", Line: j * 10, End: j*10 + 9},
 			})
 		}
 		files = append(files, one)
@@ -50,7 +50,7 @@ func replaceAll(b *testing.B, s knowledge.Store, batches int) (count int) {
 			b.Fatal(err)
 		}
 		for _, one := range files {
-			count += len(one.Pieces)
+			count += len(one.Chunks)
 		}
 	}
 	return count
@@ -72,7 +72,7 @@ func BenchmarkKnowledgeLoad(b *testing.B) {
 		count := replaceAll(b, s, 470)
 		for b.Loop() {
 			loaded := 0
-			if _, err := s.Load(b.Context(), 0, func(one knowledge.Source) error { loaded += len(one.Pieces); return nil }); err != nil || loaded != count {
+			if _, err := s.Load(b.Context(), 0, func(one knowledge.Source) error { loaded += len(one.Chunks); return nil }); err != nil || loaded != count {
 				b.Fatal(loaded, err)
 			}
 		}
@@ -80,7 +80,7 @@ func BenchmarkKnowledgeLoad(b *testing.B) {
 	})
 }
 
-func BenchmarkKnowledgePieces(b *testing.B) {
+func BenchmarkKnowledgeChunks(b *testing.B) {
 	benchEngines(b, func(b *testing.B, s knowledge.Store) {
 		replaceAll(b, s, 50)
 		var refs []knowledge.Ref
@@ -88,7 +88,7 @@ func BenchmarkKnowledgePieces(b *testing.B) {
 			refs = append(refs, knowledge.Ref{Path: fmt.Sprintf("internal/some/folder/%d/file%d.go", i, i%32), Number: i % 4})
 		}
 		for b.Loop() {
-			if list, err := s.Pieces(b.Context(), refs); err != nil || len(list) != len(refs) {
+			if list, err := s.Chunks(b.Context(), refs); err != nil || len(list) != len(refs) {
 				b.Fatal(len(list), err)
 			}
 		}
@@ -149,7 +149,7 @@ func BenchmarkKnowledgeSweep(b *testing.B) {
 		for i := range 100 {
 			vectors := map[knowledge.Key][]float32{}
 			for _, one := range benchFiles(i) {
-				for _, p := range one.Pieces {
+				for _, p := range one.Chunks {
 					vectors[p.Key] = make([]float32, 256)
 				}
 			}

@@ -35,7 +35,7 @@ func (s knowledgeStore) Load(ctx context.Context, since int64, each func(knowled
 // newestSince returns the newest generation, or ErrOutdated.
 func (s knowledgeStore) newestSince(ctx context.Context, since int64) (newest int64, err error) {
 	var forgotten int64
-	if _, _, err := lookUp(ctx, s.db, "load pieces", generationOf, into(&newest, &forgotten), s.workspace); err != nil {
+	if _, _, err := lookUp(ctx, s.db, "load chunks", generationOf, into(&newest, &forgotten), s.workspace); err != nil {
 		return 0, err
 	}
 	if since > newest || since > 0 && since < forgotten {
@@ -45,8 +45,8 @@ func (s knowledgeStore) newestSince(ctx context.Context, since int64) (newest in
 }
 
 const (
-	// maxPieces is the maximum number of pieces read at once, unless a single source has more.
-	maxPieces = 1024
+	// maxChunks is the maximum number of chunks read at once, unless a single source has more.
+	maxChunks = 1024
 
 	headsFrom = `
 SELECT id, path, hash, size, modified_at, generation, gone, pieces FROM knowledge_sources
@@ -56,14 +56,14 @@ ORDER BY generation, path LIMIT 256`
 
 	pieceColumnsOf = `p.number, p.key, p.source, p.type, p.name, p.body, p.module, p.session, p.dated_at, p.first_line, p.last_line`
 
-	// The pieces of a source, if the source still has the given generation.
-	piecesOfSource = `
+	// The chunks of a source, if the source still has the given generation.
+	chunksOfSource = `
 SELECT p.source_id, ` + pieceColumnsOf + ` FROM knowledge_sources s JOIN knowledge_pieces p ON p.source_id = s.id
 WHERE s.id = $1 AND s.generation = $2 ORDER BY p.number`
 
-	// The limit keeps the planner from reading all pieces or all sources to find those of many
+	// The limit keeps the planner from reading all chunks or all sources to find those of many
 	// sources.
-	piecesOfSources = `
+	chunksOfSources = `
 SELECT p.source_id, ` + pieceColumnsOf + ` FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS r (id, generation, place)
 CROSS JOIN LATERAL (
 	SELECT p.* FROM knowledge_sources s JOIN knowledge_pieces p ON p.source_id = s.id
@@ -71,10 +71,10 @@ CROSS JOIN LATERAL (
 ORDER BY r.place, p.number`
 )
 
-// sourceHead is a source without its pieces.
+// sourceHead is a source without its chunks.
 type sourceHead struct {
 	id     int64
-	pieces int
+	chunks int
 	source knowledge.Source
 }
 
@@ -102,69 +102,69 @@ func (s knowledgeStore) load(ctx context.Context, which string, since, newest in
 func scanHead(row scanner) (h sourceHead, err error) {
 	var hash []byte
 	err = row.Scan(&h.id, &h.source.Path, &hash, &h.source.Size, (*timeColumn)(&h.source.Modified),
-		&h.source.Generation, &h.source.Gone, &h.pieces)
+		&h.source.Generation, &h.source.Gone, &h.chunks)
 	copy(h.source.Hash[:], hash)
 	return h, err
 }
 
-// headsAtOnce returns how many sources have their pieces read at once.
+// headsAtOnce returns how many sources have their chunks read at once.
 func headsAtOnce(heads []sourceHead) int {
 	sum := 0
 	for i := range heads {
-		if sum += heads[i].pieces; sum > maxPieces {
+		if sum += heads[i].chunks; sum > maxChunks {
 			return max(1, i)
 		}
 	}
 	return len(heads)
 }
 
-// deliver reads the pieces of sources and passes the sources on. It skips a source whose pieces
+// deliver reads the chunks of sources and passes the sources on. It skips a source whose chunks
 // were removed meanwhile: that source has a later generation by now.
 func (s knowledgeStore) deliver(ctx context.Context, heads []sourceHead, each func(knowledge.Source) error) error {
-	if err := s.readPieces(ctx, heads); err != nil {
-		return fmt.Errorf("load pieces: %w", err)
+	if err := s.readChunks(ctx, heads); err != nil {
+		return fmt.Errorf("load chunks: %w", err)
 	}
 	for i := range heads {
 		one := &heads[i]
-		if len(one.source.Pieces) != one.pieces {
+		if len(one.source.Chunks) != one.chunks {
 			continue
 		}
 		if err := each(one.source); err != nil {
 			return err
 		}
-		one.source.Pieces = nil
+		one.source.Chunks = nil
 	}
 	return nil
 }
 
-// readPieces reads the pieces of sources. The rows come in the order of the sources.
-func (s knowledgeStore) readPieces(ctx context.Context, heads []sourceHead) error {
+// readChunks reads the chunks of sources. The rows come in the order of the sources.
+func (s knowledgeStore) readChunks(ctx context.Context, heads []sourceHead) error {
 	var rows [][]any
 	for i := range heads {
-		if heads[i].pieces > 0 {
+		if heads[i].chunks > 0 {
 			rows = append(rows, []any{heads[i].id, heads[i].source.Generation})
 		}
 	}
-	return s.eachPiece(ctx, piecesOfSource, piecesOfSources, rows, func(_ int, row *pieceRow) {
+	return s.eachChunk(ctx, chunksOfSource, chunksOfSources, rows, func(_ int, row *chunkRow) {
 		for heads[0].id != row.source {
 			heads = heads[1:]
 		}
 		one := &heads[0].source
-		row.piece.Path = one.Path
-		one.Pieces = append(slices.Grow(one.Pieces, max(0, heads[0].pieces-len(one.Pieces))), row.piece)
+		row.chunk.Path = one.Path
+		one.Chunks = append(slices.Grow(one.Chunks, max(0, heads[0].chunks-len(one.Chunks))), row.chunk)
 	})
 }
 
-// eachPiece visits the pieces that a query finds for each row, with the number of the row. SQLite
+// eachChunk visits the chunks that a query finds for each row, with the number of the row. SQLite
 // runs the query one once for each row; PostgreSQL runs the query all once, with all rows.
-func (s knowledgeStore) eachPiece(ctx context.Context, one, all string, rows [][]any, visit func(n int, row *pieceRow), same ...any) error {
+func (s knowledgeStore) eachChunk(ctx context.Context, one, all string, rows [][]any, visit func(n int, row *chunkRow), same ...any) error {
 	query, rows := s.db.perEngine(one, all, rows)
-	piece := newPieceRow()
+	chunk := newChunkRow()
 	for n, row := range rows {
 		err := each(ctx, s.db.reader(ctx), query, func(row scanner) error {
-			err := piece.scan(row)
+			err := chunk.scan(row)
 			if err == nil {
-				visit(n, piece)
+				visit(n, chunk)
 			}
 			return err
 		}, slices.Concat(same, row)...)
@@ -175,30 +175,30 @@ func (s knowledgeStore) eachPiece(ctx context.Context, one, all string, rows [][
 	return nil
 }
 
-// pieceRow reads pieces one after the other. It reuses its buffers, and allocates only the content
-// of each piece.
-type pieceRow struct {
+// chunkRow reads chunks one after the other. It reuses its buffers, and allocates only the content
+// of each chunk.
+type chunkRow struct {
 	source  int64
-	piece   knowledge.Piece
+	chunk   knowledge.Chunk
 	key     sql.RawBytes
 	columns []any
 }
 
-func newPieceRow() *pieceRow {
-	r := &pieceRow{}
-	p := &r.piece
+func newChunkRow() *chunkRow {
+	r := &chunkRow{}
+	p := &r.chunk
 	r.columns = []any{
 		&r.source, &p.Number, &r.key, &p.Source, &p.Type, &p.Name, &p.Text, &p.Module, &p.Session, (*timeColumn)(&p.Date), &p.Line, &p.End,
 	}
 	return r
 }
 
-func (r *pieceRow) scan(row scanner) error {
+func (r *chunkRow) scan(row scanner) error {
 	if err := row.Scan(r.columns...); err != nil {
 		return err
 	}
-	r.piece.Key = knowledge.Key{}
-	copy(r.piece.Key[:], r.key)
+	r.chunk.Key = knowledge.Key{}
+	copy(r.chunk.Key[:], r.key)
 	return nil
 }
 
@@ -215,18 +215,18 @@ CROSS JOIN LATERAL (
 ORDER BY r.place`
 )
 
-// Pieces implements knowledge.Store.
-func (s knowledgeStore) Pieces(ctx context.Context, refs []knowledge.Ref) (list []knowledge.Piece, err error) {
+// Chunks implements knowledge.Store.
+func (s knowledgeStore) Chunks(ctx context.Context, refs []knowledge.Ref) (list []knowledge.Chunk, err error) {
 	rows := make([][]any, len(refs))
 	for i, ref := range refs {
 		rows[i] = []any{ref.Path, ref.Number}
 	}
-	err = s.eachPiece(ctx, pieceAt, piecesAt, rows, func(n int, row *pieceRow) {
+	err = s.eachChunk(ctx, pieceAt, piecesAt, rows, func(n int, row *chunkRow) {
 		if s.db.shared {
 			n = int(row.source) - 1 // PostgreSQL counts from 1
 		}
-		row.piece.Path = refs[n].Path
-		list = append(list, row.piece)
+		row.chunk.Path = refs[n].Path
+		list = append(list, row.chunk)
 	}, s.workspace)
-	return list, wrap("read pieces", err)
+	return list, wrap("read chunks", err)
 }

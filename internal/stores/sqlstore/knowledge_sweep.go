@@ -67,7 +67,7 @@ func (s knowledgeStore) requestModels(ctx context.Context, models []string) erro
 	if err != nil {
 		return err
 	}
-	return s.db.execAlone(ctx, "delete old model requests", deleteOldRequests, now.Add(-knowledge.WishLasts).UnixMicro())
+	return s.db.execAlone(ctx, "delete old model requests", deleteOldRequests, now.Add(-knowledge.ModelRetention).UnixMicro())
 }
 
 const (

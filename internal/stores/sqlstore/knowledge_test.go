@@ -17,7 +17,7 @@ func TestKnowledge(t *testing.T) {
 			db := open(t, at)
 			empty(t, at, "workspaces", "sources", "pieces", "vectors", "models", "leases")
 			return knowledgetest.Stores{
-				Here: db.Knowledge("here"), Beside: open(t, at).Knowledge("here"), Elsewhere: db.Knowledge("elsewhere"),
+				Here: db.Knowledge("here"), OtherProcess: open(t, at).Knowledge("here"), OtherWorkspace: db.Knowledge("elsewhere"),
 				Age: func(t *testing.T, by time.Duration) {
 					behind(t, at, fmt.Sprintf("UPDATE knowledge_vectors SET created_at = created_at - %d", by.Microseconds()))
 					behind(t, at, fmt.Sprintf("UPDATE knowledge_models SET wanted_at = wanted_at - %d", by.Microseconds()))

@@ -106,7 +106,7 @@ func childSpend(ctx context.Context, url string) error {
 		return err
 	}
 	for i := range tokensToSpend {
-		fresh, err := db.Spend(ctx, keyOf(i), noon(), noon().Add(time.Hour))
+		fresh, err := db.UseOnce(ctx, keyOf(i), noon(), noon().Add(time.Hour))
 		if err != nil {
 			return err
 		}
@@ -132,7 +132,7 @@ func childFlood(ctx context.Context, url string) error {
 		go func() {
 			for i := 0; ; i++ {
 				token := fmt.Sprint(w, " ", i)
-				if _, err := db.Spend(ctx, token, noon(), noon().Add(time.Hour)); err != nil {
+				if _, err := db.UseOnce(ctx, token, noon(), noon().Add(time.Hour)); err != nil {
 					failed <- err
 					return
 				}

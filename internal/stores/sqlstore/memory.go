@@ -20,11 +20,11 @@ import (
 // MemoryOptions configures the memory files in a database.
 type MemoryOptions struct {
 	Folder string // the folder of the memory files, as path policies name it
-	// Before holds the memory files of the workspace. A file is read from there until its first
+	// Files holds the memory files of the workspace. A file is read from there until its first
 	// entry is stored here. Then its content is copied in front of that entry, and the file itself
 	// stays unchanged.
-	Before learning.Memory
-	Now    func() time.Time
+	Files learning.Memory
+	Now   func() time.Time
 }
 
 // Memory stores memory files in PostgreSQL, for all processes that share the database.
@@ -49,9 +49,9 @@ const statLog = `SELECT lines, bytes, changed_at FROM logs WHERE log = $1`
 func memoryLog(file string) string { return "memory/" + file }
 
 // Append implements learning.Memory.
-func (m *Memory) Append(file string, body []byte) func(context.Context) (learning.Place, error) {
+func (m *Memory) Append(file string, body []byte) func(context.Context) (learning.Position, error) {
 	e := m.queue(file).append(&entry{body: bytes.Clone(body), durable: true})
-	return func(ctx context.Context) (learning.Place, error) {
+	return func(ctx context.Context) (learning.Position, error) {
 		err := e.wait(ctx)
 		if is[*UnknownError](err) {
 			err = contract.Errorf(contract.Unavailable, "It is unknown whether the entry was written; read %s "+
@@ -59,9 +59,9 @@ func (m *Memory) Append(file string, body []byte) func(context.Context) (learnin
 				Because(fmt.Errorf("%w: %w", idempotency.ErrUnknown, err)) // so that the call keeps its idempotency key
 		}
 		if err != nil {
-			return learning.Place{}, err
+			return learning.Position{}, err
 		}
-		return learning.Place{Line: e.line, Bytes: e.size}, nil
+		return learning.Position{Line: e.line, Bytes: e.size}, nil
 	}
 }
 
@@ -113,7 +113,7 @@ func (c *logCount) add(body []byte) {
 
 // copyFromWorkspace copies the content of a file from the workspace, line by line.
 func (m *Memory) copyFromWorkspace(ctx context.Context, tx runner, file string, count *logCount) error {
-	tail, err := m.Before.Tail(ctx, file, &contract.PathPolicy{}, math.MaxInt64)
+	tail, err := m.Files.Tail(ctx, file, &contract.PathPolicy{}, math.MaxInt64)
 	switch {
 	case err != nil && contract.AsError(err).Kind == contract.NotFound:
 		return nil
@@ -144,7 +144,7 @@ func (m *Memory) Stat(ctx context.Context, file string, policy *contract.PathPol
 	case err != nil:
 		return nil, err
 	case info == nil:
-		return m.Before.Stat(ctx, file, policy)
+		return m.Files.Stat(ctx, file, policy)
 	}
 	return info, nil
 }
@@ -158,9 +158,9 @@ func (m *Memory) checkPolicy(file string, policy *contract.PathPolicy) error {
 	return nil
 }
 
-// Holds reports whether the database has entries of a file. If it does, the copy in the workspace
+// Has reports whether the database has entries of a file. If it does, the copy in the workspace
 // is no longer used.
-func (m *Memory) Holds(ctx context.Context, file string) (bool, error) {
+func (m *Memory) Has(ctx context.Context, file string) (bool, error) {
 	info, err := m.stat(ctx, file)
 	return info != nil, err
 }
@@ -190,7 +190,7 @@ func (m *Memory) Tail(ctx context.Context, file string, policy *contract.PathPol
 	case err != nil:
 		return learning.Tail{}, err
 	case info == nil:
-		return m.Before.Tail(ctx, file, policy, limit)
+		return m.Files.Tail(ctx, file, policy, limit)
 	}
 	text, err := lastText(ctx, info.db, memoryLog(file), info.lines, min(limit, info.size))
 	if err != nil {
@@ -213,7 +213,7 @@ func lastText(ctx context.Context, db *DB, log string, last, limit int64) ([]byt
 			kept := lastLines(line.Text, start)
 			start -= int64(len(kept))
 			copy(text[start:], kept)
-			if more, last = len(kept) > len(line.Text), line.Place-1; !more {
+			if more, last = len(kept) > len(line.Text), line.Offset-1; !more {
 				break
 			}
 		}

@@ -43,7 +43,7 @@ func filesIn(t *testing.T, dir string) *memlog.Memory {
 // memoryOf returns memory files in a database, for a workspace that has none.
 func memoryOf(t *testing.T, s sqlstore.Source, dir string) *sqlstore.Memory {
 	t.Helper()
-	m := s.Memory(sqlstore.MemoryOptions{Folder: folder, Before: filesIn(t, dir), Now: time.Now})
+	m := s.Memory(sqlstore.MemoryOptions{Folder: folder, Files: filesIn(t, dir), Now: time.Now})
 	t.Cleanup(func() {
 		if err := m.Close(); err != nil {
 			t.Errorf("close: %v", err)
@@ -279,7 +279,7 @@ func TestMemoryWithoutDatabase(t *testing.T) {
 	if _, err := m.Stat(t.Context(), "a.jsonl", anyPath); !errors.Is(err, lost) {
 		t.Errorf("stat: %v", err)
 	}
-	if _, err := m.Holds(t.Context(), "a.jsonl"); !errors.Is(err, lost) {
+	if _, err := m.Has(t.Context(), "a.jsonl"); !errors.Is(err, lost) {
 		t.Errorf("holds: %v", err)
 	}
 	if err := m.Close(); err != nil {

@@ -13,10 +13,10 @@ import (
 // TestTaskJSON checks the JSON of tasks. Databases hold it, so it must not change.
 func TestTaskJSON(t *testing.T) {
 	task := &jobs.Task{
-		Questions: []engine.Question{{Key: "k", Needs: engine.Forms, Params: jsontree.Obj(), Guarded: true}, {Key: "l", Needs: engine.Forms}},
-		Fault:     &engine.ProtocolError{Code: -1, Message: "m"},
-		Round:     engine.Round{Number: 2, Approved: true, Asked: time.UnixMicro(1).UTC(), Key: "c"},
-		Asked:     []string{"k"},
+		Questions:    []engine.Question{{Key: "k", Needs: engine.Forms, Params: jsontree.Obj(), Guarded: true}, {Key: "l", Needs: engine.Forms}},
+		Fault:        &engine.ProtocolError{Code: -1, Message: "m"},
+		Continuation: engine.Continuation{Attempt: 2, Approved: true, Asked: time.UnixMicro(1).UTC(), Key: "c"},
+		Asked:        []string{"k"},
 	}
 	want := []string{
 		`[{"key":"k","needs":"` + string(engine.Forms) + `","params":{},"guarded":true},` +

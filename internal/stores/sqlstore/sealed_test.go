@@ -114,7 +114,7 @@ func TestOpenRequestsAreLimited(t *testing.T) {
 		g, store := sealedGate(t, url(t), "secret")
 		s := subject()
 		var first string
-		for i := range approval.MostOpen {
+		for i := range approval.MaxPending {
 			s.Arguments = fmt.Appendf(nil, `{"a":%d}`, i)
 			id := pendingID(t, g, s)
 			if i == 0 {

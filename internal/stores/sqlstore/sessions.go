@@ -51,7 +51,7 @@ RETURNING id`
 )
 
 // Note implements sessions.Store.
-func (s clientSessions) Note(ctx context.Context, n sessions.Noted) (sessions.Session, error) {
+func (s clientSessions) Note(ctx context.Context, n sessions.Note) (sessions.Session, error) {
 	return transacted(ctx, s.db, "record client activity", func(ctx context.Context, tx runner) (sessions.Session, error) {
 		for range 10 { // another process may start a session of the same client at the same time
 			if now, done, err := s.note(ctx, tx, n); err != nil || done {
@@ -63,7 +63,7 @@ func (s clientSessions) Note(ctx context.Context, n sessions.Noted) (sessions.Se
 }
 
 // note adds to the open session or starts one. done is false if another process started one first.
-func (s clientSessions) note(ctx context.Context, tx runner, n sessions.Noted) (now sessions.Session, done bool, err error) {
+func (s clientSessions) note(ctx context.Context, tx runner, n sessions.Note) (now sessions.Session, done bool, err error) {
 	now, found, err := find(ctx, tx, holdSession, scanSession, s.workspace, hashOf(n.Key))
 	if err != nil {
 		return now, false, err
@@ -82,7 +82,7 @@ func (s clientSessions) note(ctx context.Context, tx runner, n sessions.Noted) (
 		itemColumn(now.Files), itemColumn(now.Searches), itemColumn(now.Tasks))
 }
 
-func (s clientSessions) start(ctx context.Context, tx runner, n sessions.Noted) (now sessions.Session, done bool, err error) {
+func (s clientSessions) start(ctx context.Context, tx runner, n sessions.Note) (now sessions.Session, done bool, err error) {
 	started := n.Started
 	if started.IsZero() {
 		started = n.At
@@ -138,7 +138,7 @@ func hashOf(key string) []byte {
 }
 
 // addNoted adds the noted activity to a session.
-func addNoted(to *sessions.Session, n sessions.Noted) {
+func addNoted(to *sessions.Session, n sessions.Note) {
 	to.Last = later(to.Last, n.At)
 	to.Files, to.Searches, to.Tasks = sessions.AddItems(to.Files, n.Files), sessions.AddItems(to.Searches, n.Searches), sessions.AddItems(to.Tasks, n.Tasks)
 }

@@ -24,7 +24,7 @@ DELETE FROM client_sessions_pruned WHERE workspace = $1 AND id = $2`
 
 // prune removes the sessions beyond the limit after a new one has started, and records their ids.
 func (s clientSessions) prune(ctx context.Context, tx runner, started sessions.Session) error {
-	ids, err := collect(ctx, tx, pruneSessions, scanValue[string], s.workspace, started.ID, sessions.MostSessions)
+	ids, err := collect(ctx, tx, pruneSessions, scanValue[string], s.workspace, started.ID, sessions.MaxSessions)
 	if err != nil || len(ids) == 0 {
 		return err
 	}
@@ -33,7 +33,7 @@ func (s clientSessions) prune(ctx context.Context, tx runner, started sessions.S
 			return err
 		}
 	}
-	return exec(ctx, tx, limitPruned, s.workspace, sessions.MostPruned)
+	return exec(ctx, tx, limitPruned, s.workspace, sessions.MaxPruned)
 }
 
 // Pruned implements sessions.Store.

@@ -20,7 +20,7 @@ import (
 
 // DB is an open database that has the version this program supports.
 type DB struct {
-	write  *sql.DB // SQLite: one connection, used by the keeper; PostgreSQL: the pool
+	write  *sql.DB // SQLite: one connection, used by the writer; PostgreSQL: the pool
 	read   *sql.DB // SQLite: a read-only pool; PostgreSQL: the pool
 	reads  runner  // runs on read
 	writer writer  // runs on write

@@ -26,14 +26,14 @@ func TestSpend(t *testing.T) {
 			{"once the others are forgotten", "d", hour, hour.Add(time.Hour), true},
 			{"when it is forgotten that it was spent", "a", hour, hour, false},
 		} {
-			if fresh, err := db.Spend(t.Context(), c.token, c.now, c.expires); err != nil || fresh != c.fresh {
+			if fresh, err := db.UseOnce(t.Context(), c.token, c.now, c.expires); err != nil || fresh != c.fresh {
 				t.Errorf("%s: fresh %v, error %v", c.name, fresh, err)
 			}
 		}
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if fresh, err := open(t, at).Spend(t.Context(), "d", hour, hour.Add(time.Hour)); err != nil || fresh {
+		if fresh, err := open(t, at).UseOnce(t.Context(), "d", hour, hour.Add(time.Hour)); err != nil || fresh {
 			t.Errorf("after a restart: fresh %v, error %v", fresh, err)
 		}
 	})
@@ -46,7 +46,7 @@ func TestSpendAtOnce(t *testing.T) {
 		var fresh atomic.Int32
 		for range 16 {
 			wg.Go(func() {
-				ok, err := db.Spend(t.Context(), "token", noon(), noon().Add(time.Hour))
+				ok, err := db.UseOnce(t.Context(), "token", noon(), noon().Add(time.Hour))
 				if err != nil {
 					t.Error(err)
 				}
@@ -97,7 +97,7 @@ func TestSharedCommitsSurviveSIGKILL(t *testing.T) {
 		}
 		db := open(t, at)
 		for _, token := range spent {
-			if fresh, err := db.Spend(t.Context(), token, noon(), noon().Add(time.Hour)); err != nil || fresh {
+			if fresh, err := db.UseOnce(t.Context(), token, noon(), noon().Add(time.Hour)); err != nil || fresh {
 				t.Errorf("an acknowledged token is lost: %s is fresh %v, error %v", token, fresh, err)
 			}
 		}

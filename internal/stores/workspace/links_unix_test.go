@@ -105,7 +105,7 @@ func TestLongChainsOfLinks(t *testing.T) {
 	root := open(t, dir)
 	check(t, read(root, "l40", anywhere()), answer{Content: "end", Resolved: "l0"})
 	check(t, read(root, "l41", anywhere()), notFound("l41"))
-	_, err := root.Judge("l41", anywhere())
+	_, err := root.CheckPath("l41", anywhere())
 	if cause := contract.AsError(err).Cause; cause == nil || cause.Error() != "too many links" {
 		t.Errorf("cause %v", cause)
 	}
@@ -154,7 +154,7 @@ func TestHiddenByIdentity(t *testing.T) {
 	names := []string{"docs/vault/deep/x.md", "docs/c.md"}
 	judged := map[string]*workspace.File{}
 	for _, name := range names {
-		file, err := root.Judge(name, anywhere())
+		file, err := root.CheckPath(name, anywhere())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -200,7 +200,7 @@ func TestChangedAfterCheck(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := realTemp(t)
 			plant(t, dir, "docs/sub/a.md=A", "docs/sub/b.md=B", ".env=S", "secrets/a.md=S", "elsewhere/sub/a.md=S")
-			file, err := open(t, dir).Judge("docs/sub/a.md", anywhere())
+			file, err := open(t, dir).CheckPath("docs/sub/a.md", anywhere())
 			if err != nil {
 				t.Fatal(err)
 			}

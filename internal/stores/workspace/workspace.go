@@ -55,10 +55,10 @@ func Open(dir string, hidden ...string) (*Root, error) {
 // Close closes the folder. Later calls of the methods of r fail.
 func (r *Root) Close() error { return r.dir.Close() }
 
-// Judge resolves name within the root and applies policy to the name as given and to the path that
+// CheckPath resolves name within the root and applies policy to the name as given and to the path that
 // it resolves to. A path that policy refuses is Denied, whether or not it exists. Without a policy,
 // every path is Denied.
-func (r *Root) Judge(name string, policy *contract.PathPolicy) (*File, error) {
+func (r *Root) CheckPath(name string, policy *contract.PathPolicy) (*File, error) {
 	q := request{root: r, name: name, policy: policy}
 	if why := malformed(name); why != "" {
 		return nil, q.misnamed(why)
@@ -167,7 +167,7 @@ func (f *File) ReadAll() ([]byte, fs.FileInfo, error) {
 // OpenRead opens one of Remit's own files for reading, if policy allows it: the file itself, never
 // the target of a link. It returns the same errors as ReadAll, except TooLarge.
 func (r *Root) OpenRead(name string, policy *contract.PathPolicy) (*os.File, error) {
-	file, err := r.Judge(name, policy)
+	file, err := r.CheckPath(name, policy)
 	if err != nil {
 		return nil, err
 	}

@@ -88,7 +88,7 @@ type answer struct {
 }
 
 func read(root *workspace.Root, name string, policy *contract.PathPolicy) answer {
-	file, err := root.Judge(name, policy)
+	file, err := root.CheckPath(name, policy)
 	if err != nil {
 		return failure(err)
 	}
@@ -227,7 +227,7 @@ func TestDeniedDoesNotRevealExistence(t *testing.T) {
 	data := filepath.Join(dir, ".remit")
 	root := open(t, dir, data)
 	ask := func(name string, policy *contract.PathPolicy) string {
-		_, err := root.Judge(name, policy)
+		_, err := root.CheckPath(name, policy)
 		var e *contract.Error
 		if !errors.As(err, &e) {
 			t.Fatalf("%s: %v is not a contract.Error", name, err)
@@ -302,7 +302,7 @@ func TestSizes(t *testing.T) {
 func TestFile(t *testing.T) {
 	dir := realTemp(t)
 	plant(t, dir, "docs/a.md=hello")
-	file, err := open(t, dir).Judge("./docs//a.md", listed())
+	file, err := open(t, dir).CheckPath("./docs//a.md", listed())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -348,7 +348,7 @@ func TestClosed(t *testing.T) {
 	dir := realTemp(t)
 	plant(t, dir, "a.md=A")
 	root := open(t, dir)
-	file, err := root.Judge("a.md", anywhere())
+	file, err := root.CheckPath("a.md", anywhere())
 	if err != nil {
 		t.Fatal(err)
 	}

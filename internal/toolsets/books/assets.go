@@ -207,9 +207,9 @@ type ListAssetsOut struct {
 // maxListed is the maximum number of assets in an answer.
 const maxListed = 1000
 
-// Notes reports whether assets were left out.
-func (out ListAssetsOut) Notes() engine.Notes {
-	return engine.Notes{Truncated: len(out.Result) < out.total, Total: int64(out.total)}
+// Truncation reports whether assets were left out.
+func (out ListAssetsOut) Truncation() engine.Truncation {
+	return engine.Truncation{Truncated: len(out.Result) < out.total, Total: int64(out.total)}
 }
 
 // ListAssets returns the details of a book's assets, ordered by path.

@@ -42,7 +42,7 @@ func (t *Tools) Toolset() engine.Toolset {
 			"get_book_archive": engine.Handle(t.Archive),
 		},
 	}
-	toolset.Shelves, toolset.Prompts = t.resourcesAndPrompts()
+	toolset.Resources, toolset.Prompts = t.resourcesAndPrompts()
 	return toolset
 }
 

@@ -94,7 +94,7 @@ func (d *testServer) answer(t testing.TB, tool, args string) (jsontree.Value, en
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := d.Call(t.Context(), engine.Call{Tool: tool, Args: given, Principal: "ann", Face: "test"})
+	result, err := d.Call(t.Context(), engine.Call{Tool: tool, Args: given, Principal: "ann", Frontend: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

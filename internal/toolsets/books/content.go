@@ -126,7 +126,7 @@ func (l *Library) read(ctx context.Context, bookID, path string) (document, erro
 func (l *Library) readError(ctx context.Context, h location, path string, err error) error {
 	var long *tooLongError
 	switch {
-	case errors.Is(err, ErrNotFound), errors.Is(err, ErrNoPlace):
+	case errors.Is(err, ErrNotFound), errors.Is(err, ErrPathConflict):
 		return l.missing(ctx, h, path)
 	case errors.As(err, &long):
 		return contract.Errorf(contract.Invalid, "%s has %d bytes; at most %d can be read as text", h.key(path), long.size, long.limit).

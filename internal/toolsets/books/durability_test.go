@@ -188,7 +188,7 @@ func TestCancelledCall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if result, err := d.Call(ctx, engine.Call{Tool: "write_content", Args: args, Principal: "ann", Face: "test"}); err == nil && result.Err == nil {
+	if result, err := d.Call(ctx, engine.Call{Tool: "write_content", Args: args, Principal: "ann", Frontend: "test"}); err == nil && result.Err == nil {
 		t.Errorf("it succeeds: %s", result.Body)
 	}
 	if got := d.stored(t, ""); len(got) != 0 {

@@ -487,8 +487,8 @@ func TestListAssetsIsCut(t *testing.T) {
 	}
 	d.given(t, "books/abc/assets/images/folder/deep.png", "x")
 	answer, result := d.answer(t, "list_assets", `{"book_id":"abc"}`)
-	if len(answer.Members) == 0 || len(answer.Members) > 1000 || !result.Notes.Truncated || result.Notes.Total != 1003 {
-		t.Errorf("%d of %d, truncated %v", len(answer.Members), result.Notes.Total, result.Notes.Truncated)
+	if len(answer.Members) == 0 || len(answer.Members) > 1000 || !result.Truncation.Truncated || result.Truncation.Total != 1003 {
+		t.Errorf("%d of %d, truncated %v", len(answer.Members), result.Truncation.Total, result.Truncation.Truncated)
 	}
 	deep := d.does(t, "get_asset", `{"book_id":"abc","asset_type":"images","filename":"folder/deep.png"}`)
 	if text(deep.Field("filename")) != `"folder/deep.png"` {

@@ -90,7 +90,7 @@ func checkID(bookID string) error {
 
 // checkFile refuses an invalid path of a file in a book.
 func checkFile(name string) error {
-	if strings.ContainsFunc(name, func(r rune) bool { return r != '/' && !bookimport.InName(r) }) {
+	if strings.ContainsFunc(name, func(r rune) bool { return r != '/' && !bookimport.IsNameRune(r) }) {
 		return contract.Errorf(contract.Invalid, "%q is not a path in a book: use only letters, digits and / _ . -", name).With("field", "path")
 	}
 	if name == "" || len(name) > 255 {

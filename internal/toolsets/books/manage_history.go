@@ -250,9 +250,9 @@ func (u *verified) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Changed returns a change of a file by its version, with the texts before and after it. The text
+// ChangeTexts returns a change of a file by its version, with the texts before and after it. The text
 // is "" where the file did not exist.
-func (l *Library) Changed(ctx context.Context, bookID, path, version string) (before, after string, c Change, err error) {
+func (l *Library) ChangeTexts(ctx context.Context, bookID, path, version string) (before, after string, c Change, err error) {
 	if err := errors.Join(checkID(bookID), checkFile(path)); err != nil {
 		return "", "", c, err
 	}

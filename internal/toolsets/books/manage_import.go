@@ -21,19 +21,19 @@ type ImportOptions struct {
 	Name       string // the name of the folder or archive
 	By         string // the person who imports
 	DryRun     bool   // only plan
-	KeepPlaces bool   // leave media files next to the lessons
-	SkipBad    bool   // skip files that cannot be imported
+	KeepPaths  bool   // leave media files next to the lessons
+	SkipFailed bool   // skip files that cannot be imported
 }
 
 // Imported is the result of an import or of a dry run.
 type Imported struct {
-	Book  string         `json:"book_id"`
-	Title string         `json:"title"`
-	Files []ImportedFile `json:"files"`
-	Left  []LeftOut      `json:"left_out"`  // files that are not imported and need not be
-	Bad   []LeftOut      `json:"cannot_be"` // files that cannot be imported; if there are any and SkipBad is false, nothing was written
-	Bytes int64          `json:"bytes"`
-	Links int            `json:"links"` // number of links that were changed to the new locations
+	Book    string         `json:"book_id"`
+	Title   string         `json:"title"`
+	Files   []ImportedFile `json:"files"`
+	Skipped []SkippedFile  `json:"left_out"`  // files that are not imported and need not be
+	Failed  []SkippedFile  `json:"cannot_be"` // files that cannot be imported; if there are any and SkipBad is false, nothing was written
+	Bytes   int64          `json:"bytes"`
+	Links   int            `json:"links"` // number of links that were changed to the new locations
 }
 
 // ImportedFile is an imported file with its path in the book.
@@ -42,8 +42,8 @@ type ImportedFile struct {
 	Outcome string `json:"outcome,omitempty"` // created, updated or unchanged; "" if nothing was written
 }
 
-// LeftOut is a file that is not imported, with the reason.
-type LeftOut = bookimport.Remark
+// SkippedFile is a file that is not imported, with the reason.
+type SkippedFile = bookimport.RejectedFile
 
 // Import creates a book from a folder or a *zip.Reader, or adds to an existing book. It plans
 // everything first, so that nothing is written if a file cannot be imported. It does not write
@@ -53,12 +53,12 @@ func (l *Library) Import(ctx context.Context, from fs.FS, o ImportOptions, repor
 	if err := checkID(o.Book); err != nil {
 		return Imported{}, err
 	}
-	plan, err := bookimport.Make(ctx, from, o.KeepPlaces)
+	plan, err := bookimport.NewPlan(ctx, from, o.KeepPaths)
 	if err != nil {
 		return Imported{}, err
 	}
 	done := importedOf(plan, o)
-	if o.DryRun || len(plan.Bad) > 0 && !o.SkipBad || len(plan.Files) == 0 {
+	if o.DryRun || len(plan.Failed) > 0 && !o.SkipFailed || len(plan.Files) == 0 {
 		return done, nil
 	}
 	h, err := l.bookToFill(ctx, &done)
@@ -102,7 +102,7 @@ func (l *Library) bookToFill(ctx context.Context, done *Imported) (location, err
 // importedOf converts a plan into the result of an import.
 func importedOf(plan *bookimport.Plan, o ImportOptions) Imported {
 	title := cmp.Or(cleanTitle(o.Title), cleanTitle(plan.Title), titleOf(o.Book))
-	done := Imported{Book: o.Book, Title: title, Left: plan.Left, Bad: plan.Bad}
+	done := Imported{Book: o.Book, Title: title, Skipped: plan.Skipped, Failed: plan.Failed}
 	for _, f := range plan.Files {
 		done.Files = append(done.Files, ImportedFile{File: f})
 		done.Bytes += f.Size
@@ -139,7 +139,7 @@ func contentToImport(plan *bookimport.Plan, f bookimport.File) (content, error) 
 	}
 	defer func() { _ = file.Close() }()
 	sum := sha256.New()
-	n, err := io.Copy(sum, io.LimitReader(file, bookimport.MostOther+1))
+	n, err := io.Copy(sum, io.LimitReader(file, bookimport.MaxOther+1))
 	if err == nil && n != f.Size {
 		err = fmt.Errorf("its size changed from %d to %d bytes", f.Size, n)
 	}

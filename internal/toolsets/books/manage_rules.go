@@ -53,7 +53,7 @@ func (v *inspection) checkFrontMatter(at string, d *markdown.Document, before in
 func (v *inspection) checkLinks(at string, d *markdown.Document) {
 	for _, l := range d.Links {
 		written := d.Destination(l)
-		t, local := markdown.Local(written)
+		t, local := markdown.ParseTarget(written)
 		if !local {
 			v.useURL(written)
 			continue

@@ -67,8 +67,8 @@ func (s *testLibrary) get(name string) string {
 func (s *testLibrary) imports(from fs.FS) books.Imported {
 	s.t.Helper()
 	done, err := s.Import(s.t.Context(), from, books.ImportOptions{Book: "c01", By: "ann"}, nil)
-	if err != nil || len(done.Bad) > 0 {
-		s.t.Fatalf("bad %v, error %v", done.Bad, err)
+	if err != nil || len(done.Failed) > 0 {
+		s.t.Fatalf("bad %v, error %v", done.Failed, err)
 	}
 	return done
 }
@@ -102,8 +102,8 @@ func TestImportOfACourse(t *testing.T) {
 		}
 		lastDone.Store(p.Done)
 	})
-	if err != nil || len(done.Bad) != 0 {
-		t.Fatalf("error %v, bad %v", err, done.Bad)
+	if err != nil || len(done.Failed) != 0 {
+		t.Fatalf("error %v, bad %v", err, done.Failed)
 	}
 	if done.Book != "python-for-agents-2025" || done.Title != "Python for Agents" || len(done.Files) < lessons+lessons/10 || done.Links < lessons || lastDone.Load() != done.Bytes {
 		t.Errorf("%s %q: %d files, %d links, %d of %d bytes reported", done.Book, done.Title, len(done.Files), done.Links, lastDone.Load(), done.Bytes)
@@ -156,8 +156,8 @@ func TestExportAndImport(t *testing.T) {
 		t.Fatal(err)
 	}
 	done, err := s.Import(t.Context(), archive, books.ImportOptions{Book: "copy", By: "ann"}, nil)
-	if err != nil || done.Links != 0 || len(done.Bad)+len(done.Left) != 0 {
-		t.Fatalf("%d links, %v %v, error %v", done.Links, done.Bad, done.Left, err)
+	if err != nil || done.Links != 0 || len(done.Failed)+len(done.Skipped) != 0 {
+		t.Fatalf("%d links, %v %v, error %v", done.Links, done.Failed, done.Skipped, err)
 	}
 	var first, second []string
 	for name, book := range map[*[]string]string{&first: "c01", &second: "copy"} {
@@ -185,16 +185,16 @@ func TestImportWritesNothingIfSomethingIsBad(t *testing.T) {
 	t.Parallel()
 	s := newTestLibrary(t)
 	from := folderOf("a.md", "# A", "b.md", "caf\xe9")
-	for _, o := range []books.ImportOptions{{Book: "c01"}, {Book: "c01", DryRun: true}, {Book: "c01", DryRun: true, SkipBad: true}} {
+	for _, o := range []books.ImportOptions{{Book: "c01"}, {Book: "c01", DryRun: true}, {Book: "c01", DryRun: true, SkipFailed: true}} {
 		done, err := s.Import(t.Context(), from, o, nil)
-		if err != nil || len(done.Bad) != 1 || done.Bad[0].From != "b.md" || done.Files[0].Outcome != "" {
+		if err != nil || len(done.Failed) != 1 || done.Failed[0].From != "b.md" || done.Files[0].Outcome != "" {
 			t.Errorf("%+v: %+v, error %v", o, done, err)
 		}
 	}
 	if entries, err := os.ReadDir(s.dir); err != nil || len(entries) != 0 {
 		t.Errorf("the library has %v, error %v", entries, err)
 	}
-	done, err := s.Import(t.Context(), from, books.ImportOptions{Book: "c01", SkipBad: true}, nil)
+	done, err := s.Import(t.Context(), from, books.ImportOptions{Book: "c01", SkipFailed: true}, nil)
 	if err != nil || len(done.Files) != 1 || done.Files[0].Outcome != "created" {
 		t.Errorf("with what is bad skipped: %+v, error %v", done, err)
 	}
@@ -320,7 +320,7 @@ func TestChanged(t *testing.T) {
 		t.Fatal(changes, err)
 	}
 	for i, want := range [][2]string{{"two", "three"}, {"one", "two"}, {"", "one"}} {
-		before, after, c, err := s.Changed(t.Context(), "c01", "lessons/a.md", changes[i].Version)
+		before, after, c, err := s.ChangeTexts(t.Context(), "c01", "lessons/a.md", changes[i].Version)
 		if err != nil || before != want[0] || after != want[1] || c != changes[i] {
 			t.Errorf("change %d: from %q to %q, %+v, error %v", i, before, after, c, err)
 		}
@@ -336,7 +336,7 @@ func TestChanged(t *testing.T) {
 		{"c01", "/etc/passwd", changes[0].Version, contract.Invalid},
 		{"..", "lessons/a.md", changes[0].Version, contract.Invalid},
 	} {
-		if _, _, _, err := s.Changed(t.Context(), c.book, c.path, c.version); contract.AsError(err).Kind != c.kind {
+		if _, _, _, err := s.ChangeTexts(t.Context(), c.book, c.path, c.version); contract.AsError(err).Kind != c.kind {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}

@@ -92,7 +92,7 @@ func fileName(given string) (string, error) {
 		switch {
 		case r == ' ':
 			return '-'
-		case bookimport.InName(r):
+		case bookimport.IsNameRune(r):
 			return r
 		}
 		return -1

@@ -167,7 +167,7 @@ func (l *Library) addBook(ctx context.Context, h location, title string) error {
 			return err
 		}
 		_, _, err = stores.Main.Put(ctx, registryKey, bytes.NewReader(text), int64(len(text)), condOf(hashOf(known.text)))
-		if errors.Is(err, ErrNoPlace) {
+		if errors.Is(err, ErrPathConflict) {
 			return contract.Errorf(contract.Unavailable, "%s is a folder or a link, so books can neither be listed nor added; put a file in its place first", registryKey).
 				With("path", registryKey)
 		}

@@ -23,13 +23,13 @@ const (
 )
 
 // resourcesAndPrompts returns the resources and prompts: none if read_content is not served.
-func (t *Tools) resourcesAndPrompts() ([]engine.Shelf, []engine.Prompt) {
+func (t *Tools) resourcesAndPrompts() ([]engine.ResourceProvider, []engine.Prompt) {
 	reading := contract.Find(t.Served, setName, readTool)
 	if reading == nil {
 		return nil, nil
 	}
 	s := &resources{Tools: t, reading: reading}
-	return []engine.Shelf{s}, []engine.Prompt{s.summariseChapter(), s.reviewLesson()}
+	return []engine.ResourceProvider{s}, []engine.Prompt{s.summariseChapter(), s.reviewLesson()}
 }
 
 // check refuses a path that read_content would refuse.
@@ -171,7 +171,7 @@ func mimeOfText(name string) string {
 func (s *resources) Read(ctx context.Context, uri string) ([]engine.Contents, error) {
 	bookID, path, ok := s.placeAt(uri)
 	if !ok {
-		return nil, engine.NoResource(uri, nil)
+		return nil, engine.ResourceNotFound(uri, nil)
 	}
 	data, mime, err := s.content(ctx, bookID, path)
 	var tooLong *tooLongError
@@ -181,7 +181,7 @@ func (s *resources) Read(ctx context.Context, uri string) ([]engine.Contents, er
 		return nil, contract.Errorf(contract.TooLarge, "%s has %d bytes; at most %d bytes can be read at once", uri, tooLong.size, engine.MaxRead).
 			With("uri", uri).With("size", tooLong.size).With("max", engine.MaxRead)
 	case errors.Is(err, ErrNotFound), errors.As(err, &worded) && worded.Kind == contract.NotFound:
-		return nil, engine.NoResource(uri, err)
+		return nil, engine.ResourceNotFound(uri, err)
 	case err != nil:
 		return nil, failure(ctx, err)
 	}

@@ -19,7 +19,7 @@ import (
 	"remit/internal/toolsets/books"
 )
 
-var ann = engine.Visitor{Principal: "ann"}
+var ann = engine.Requester{Principal: "ann"}
 
 // registered is a registry of two books that are not in alphabetical order.
 const registered = `books:

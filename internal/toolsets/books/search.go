@@ -73,8 +73,10 @@ type Match struct {
 	MatchedLine string `json:"matched_line"`
 }
 
-// Notes reports whether there are more matches than were asked for. The total is not counted.
-func (out GrepOut) Notes() engine.Notes { return engine.Notes{Truncated: out.more, Total: -1} }
+// Truncation reports whether there are more matches than were asked for. The total is not counted.
+func (out GrepOut) Truncation() engine.Truncation {
+	return engine.Truncation{Truncated: out.more, Total: -1}
+}
 
 // Grep finds the lines of text files that match a pattern.
 func (t *Tools) Grep(ctx context.Context, in GrepIn) (GrepOut, error) {
@@ -97,7 +99,7 @@ func (t *Tools) Grep(ctx context.Context, in GrepIn) (GrepOut, error) {
 
 func badPattern(err error) error {
 	if fault, ok := errors.AsType[*text.SyntaxError](err); ok {
-		return contract.Errorf(contract.Invalid, "pattern is no regular expression (RE2): %s, at column %d", fault.Why, fault.Column).With("field", "pattern").Because(err)
+		return contract.Errorf(contract.Invalid, "pattern is no regular expression (RE2): %s, at column %d", fault.Reason, fault.Column).With("field", "pattern").Because(err)
 	}
 	return contract.Errorf(contract.Invalid, "pattern is no regular expression (RE2)").With("field", "pattern").Because(err)
 }
@@ -236,7 +238,7 @@ func compileGlob(pattern string) (*glob.Pattern, error) {
 		return p, nil
 	}
 	if syntax, ok := errors.AsType[*glob.SyntaxError](err); ok {
-		return nil, contract.Errorf(contract.Invalid, "pattern is no glob pattern: %q; %s", pattern, syntax.Why).With("field", "pattern")
+		return nil, contract.Errorf(contract.Invalid, "pattern is no glob pattern: %q; %s", pattern, syntax.Reason).With("field", "pattern")
 	}
-	return nil, contract.Errorf(contract.Invalid, "pattern stands for more than %d patterns after expanding its braces; use fewer braces, or several calls", glob.Most).With("field", "pattern")
+	return nil, contract.Errorf(contract.Invalid, "pattern stands for more than %d patterns after expanding its braces; use fewer braces, or several calls", glob.MaxPatterns).With("field", "pattern")
 }

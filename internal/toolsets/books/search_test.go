@@ -48,8 +48,8 @@ func TestGrepStopsAtMaxResults(t *testing.T) {
 		truncated bool
 	}{{1, 1, true}, {7, 7, true}, {199, 199, true}, {200, 200, false}, {1000, 200, false}} {
 		answer, result := d.answer(t, "grep_search", fmt.Sprintf(`{"book_id":"abc","pattern":"^word$","max_results":%d}`, c.limit))
-		if len(answer.Members) != c.shown || result.Notes.Truncated != c.truncated {
-			t.Errorf("at most %d: %d, truncated %v", c.limit, len(answer.Members), result.Notes.Truncated)
+		if len(answer.Members) != c.shown || result.Truncation.Truncated != c.truncated {
+			t.Errorf("at most %d: %d, truncated %v", c.limit, len(answer.Members), result.Truncation.Truncated)
 		}
 		for i := range answer.Members {
 			want := fmt.Sprintf(`{"file_path":"books/abc/%02d.md","line_number":%d,"matched_line":"word"}`, i/5, i%5+1)
@@ -67,8 +67,8 @@ func TestGrepGivesWholeLines(t *testing.T) {
 	if got := text(d.does(t, "grep_search", `{"book_id":"abc","pattern":"word"}`)); got != want {
 		t.Errorf("found %s, want %s", got, want)
 	}
-	if answer, result := d.answer(t, "grep_search", `{"book_id":"abc","pattern":"word","max_results":1}`); len(answer.Members) != 1 || !result.Notes.Truncated {
-		t.Errorf("of two lines in one file: %s, truncated %v", text(answer), result.Notes.Truncated)
+	if answer, result := d.answer(t, "grep_search", `{"book_id":"abc","pattern":"word","max_results":1}`); len(answer.Members) != 1 || !result.Truncation.Truncated {
+		t.Errorf("of two lines in one file: %s, truncated %v", text(answer), result.Truncation.Truncated)
 	}
 }
 
@@ -80,7 +80,7 @@ func TestGlobIsCut(t *testing.T) {
 		d.given(t, fmt.Sprintf("books/abc/%s/%04d.md", folder, i), "")
 	}
 	answer, result := d.answer(t, "glob_search", `{"book_id":"abc","pattern":"**/*.md"}`)
-	if n := len(answer.Members); n == 0 || n >= 1500 || !result.Notes.Truncated || result.Notes.Total != 1500 || len(result.Body) > 256<<10 {
-		t.Errorf("%d files in %d bytes, notes %+v", n, len(result.Body), result.Notes)
+	if n := len(answer.Members); n == 0 || n >= 1500 || !result.Truncation.Truncated || result.Truncation.Total != 1500 || len(result.Body) > 256<<10 {
+		t.Errorf("%d files in %d bytes, notes %+v", n, len(result.Body), result.Truncation)
 	}
 }

@@ -21,8 +21,8 @@ type Accesses interface {
 	Of(ctx context.Context, paths []string) ([]Access, error)
 }
 
-// LongestPath is the maximum length in bytes of a path whose reads are counted.
-const LongestPath = 2000
+// MaxPath is the maximum length in bytes of a path whose reads are counted.
+const MaxPath = 2000
 
 // Access holds how often a file was read, and when last.
 type Access struct {
@@ -70,7 +70,7 @@ func NewTracker(open func(ctx context.Context) (Accesses, error), log *slog.Logg
 
 // Note counts a read at the current time. It returns at once. After Close it does nothing.
 func (t *Tracker) Note(path string) {
-	if len(path) <= LongestPath {
+	if len(path) <= MaxPath {
 		t.writer.Add(Access{Path: path, Count: 1, Last: t.now()})
 	}
 }

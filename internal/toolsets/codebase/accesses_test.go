@@ -193,7 +193,7 @@ func TestTrackerForgetsTheOldest(t *testing.T) {
 		}
 		tracker.Note("0") // is no longer the oldest
 		tracker.Note("one more")
-		tracker.Note(strings.Repeat("x", LongestPath+1))
+		tracker.Note(strings.Repeat("x", MaxPath+1))
 		pass(batchwriter.DefaultDelay)
 		batch := store.batches[0]
 		if len(batch) != trackerPaths || batch[0].Path != "2" || batch[len(batch)-1].Path != "one more" || batch[len(batch)-2].Path != "0" {

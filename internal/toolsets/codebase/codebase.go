@@ -26,7 +26,7 @@ type Tools struct {
 	Note func(path string)
 	// Knowledge is the semantic index of the project; Sessions records what clients did.
 	Knowledge *knowledge.Index
-	Sessions  *sessions.Keeper
+	Sessions  *sessions.Recorder
 	// Log receives each query and the number of its results.
 	Log    *slog.Logger
 	Now    func() time.Time
@@ -35,8 +35,8 @@ type Tools struct {
 
 // Files gives access to the files of the project.
 type Files interface {
-	// Judge finds a file that policy lets a caller read. The error is a contract.Error.
-	Judge(path string, policy *contract.PathPolicy) (engine.File, error)
+	// CheckPath finds a file that policy lets a caller read. The error is a contract.Error.
+	CheckPath(path string, policy *contract.PathPolicy) (engine.File, error)
 	// List returns what policy lets a caller read in a folder ("." is the root): files by their
 	// path, folders with a trailing slash. The error is a contract.Error.
 	List(folder, begins string, policy *contract.PathPolicy) ([]string, error)
@@ -54,7 +54,7 @@ func (t *Tools) Toolset() engine.Toolset {
 		Prompts: []engine.Prompt{t.whatDoWeKnow(), t.onboardMe()},
 	}
 	if slices.ContainsFunc(t.Served, func(set *contract.Set) bool { return set.Find(SearchTool) != nil }) {
-		toolset.Shelves = []engine.Shelf{resources{t}} // without the search tools, their results must not be available as resources either
+		toolset.Resources = []engine.ResourceProvider{resources{t}} // without the search tools, their results must not be available as resources either
 	}
 	return toolset
 }

@@ -81,7 +81,7 @@ func (t *Tools) Grep(ctx context.Context, in GrepIn) (GrepOut, error) {
 		return GrepOut{}, err
 	}
 	out := GrepOut{Matches: []Match{}, Pattern: in.Pattern, search: in.search()}
-	if query.Tally {
+	if query.CountOnly {
 		out.Files = &[]FileCount{}
 	}
 	found, err := texts.Search(ctx, query, func(f corpus.Found) bool {
@@ -103,7 +103,7 @@ func (t *Tools) Grep(ctx context.Context, in GrepIn) (GrepOut, error) {
 
 // query converts the arguments into a query.
 func (in *GrepIn) query() (corpus.Query, error) {
-	q := corpus.Query{Limit: in.Limit, Context: in.Context, Tally: in.Output != "matches"}
+	q := corpus.Query{Limit: in.Limit, Context: in.Context, CountOnly: in.Output != "matches"}
 	var err error
 	if q.Pattern, err = text.Compile(in.Pattern, text.Options{IgnoreCase: !in.CaseSensitive, Unicode: true}); err != nil {
 		return q, badPattern(in.Pattern, err)
@@ -146,7 +146,7 @@ func searchFailed(ctx context.Context, err error) error {
 func badPattern(pattern string, err error) error {
 	failure := contract.Errorf(contract.Invalid, "Invalid regex pattern").With("pattern", pattern).Because(err)
 	if fault, ok := errors.AsType[*text.SyntaxError](err); ok {
-		failure = failure.With("details", fault.Why).With("column", fault.Column)
+		failure = failure.With("details", fault.Reason).With("column", fault.Column)
 	}
 	return failure
 }
@@ -154,7 +154,7 @@ func badPattern(pattern string, err error) error {
 func badGlob(pattern string, err error) error {
 	failure := contract.Errorf(contract.Invalid, "Invalid file pattern").With("filePattern", pattern).Because(err)
 	if fault, ok := errors.AsType[*glob.SyntaxError](err); ok {
-		return failure.With("details", fault.Why)
+		return failure.With("details", fault.Reason)
 	}
 	return failure.With("details", err.Error())
 }

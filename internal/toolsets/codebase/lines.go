@@ -29,7 +29,7 @@ type LineQuery struct {
 	Glob       string // the files to search; all if empty
 	Context    int    // number of lines returned before and after each match
 	Limit      int    // maximum number of lines returned (files, if Tally); the rest is only counted. 0 returns all
-	Tally      bool   // return only the number of matches in each file
+	CountOnly  bool   // return only the number of matches in each file
 }
 
 // Lines searches the text of the project for people on the command line, without deadline and
@@ -50,7 +50,7 @@ func (l Lines) Grep(ctx context.Context, q LineQuery, each func(Found) bool) (Su
 	if err != nil {
 		return Summary{}, err
 	}
-	return texts.Search(ctx, corpus.Query{Pattern: pattern, Only: only, Limit: q.Limit, Context: q.Context, Tally: q.Tally}, each)
+	return texts.Search(ctx, corpus.Query{Pattern: pattern, Only: only, Limit: q.Limit, Context: q.Context, CountOnly: q.CountOnly}, each)
 }
 
 // Files calls each for the path of every file that the glob matches, in order, until each returns
@@ -78,7 +78,7 @@ func (l Lines) open(pattern string) (only *glob.Pattern, texts *corpus.Corpus, e
 		only, err = glob.Compile(pattern)
 	}
 	if fault, ok := errors.AsType[*glob.SyntaxError](err); ok {
-		return nil, nil, fmt.Errorf("%s is not a valid glob: %s", pattern, fault.Why)
+		return nil, nil, fmt.Errorf("%s is not a valid glob: %s", pattern, fault.Reason)
 	}
 	if err == nil {
 		texts, err = l.Corpus()

@@ -57,7 +57,7 @@ func (t *Tools) overviewPage(ctx context.Context) (string, error) {
 
 // stateLine describes how fresh a page is.
 func stateLine(s knowledge.State) string {
-	text := fmt.Sprintf("%d files in %d chunks are indexed", s.Files, s.Pieces)
+	text := fmt.Sprintf("%d files in %d chunks are indexed", s.Files, s.Chunks)
 	if s.Indexing {
 		text += fmt.Sprintf("; %d files are waiting", s.Waiting)
 	}
@@ -108,7 +108,7 @@ func (t *Tools) modulePage(ctx context.Context, uri, name string) (string, error
 		return "", searchFailure(ctx, err)
 	}
 	if len(view.Files)+len(view.Discoveries)+len(view.Docs) == 0 {
-		return "", engine.NoResource(uri, nil)
+		return "", engine.ResourceNotFound(uri, nil)
 	}
 	p := &page{}
 	p.line("# Module %s\n", oneLine(name))

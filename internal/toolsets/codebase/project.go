@@ -28,7 +28,7 @@ func (p *project) Read(name string) ([]byte, error) {
 	if p.ctx.Err() != nil {
 		return nil, errTimeUp
 	}
-	file, err := p.tools.Files.Judge(name, p.policy)
+	file, err := p.tools.Files.CheckPath(name, p.policy)
 	if err != nil {
 		return nil, err
 	}
@@ -38,12 +38,12 @@ func (p *project) Read(name string) ([]byte, error) {
 
 // Has implements imports.Files.
 func (p *project) Has(name string) bool {
-	_, found := slices.BinarySearch(p.In(path.Dir(name)), path.Base(name))
+	_, found := slices.BinarySearch(p.List(path.Dir(name)), path.Base(name))
 	return found
 }
 
-// In implements imports.Files.
-func (p *project) In(folder string) []string {
+// List implements imports.Files.
+func (p *project) List(folder string) []string {
 	if p.ctx.Err() != nil {
 		return nil
 	}

@@ -58,7 +58,7 @@ func (s resources) page(ctx context.Context, uri string) (string, error) {
 	}
 	name, ok := moduleAt(uri)
 	if !ok {
-		return "", engine.NoResource(uri, nil)
+		return "", engine.ResourceNotFound(uri, nil)
 	}
 	return s.modulePage(ctx, uri, name)
 }
@@ -77,7 +77,7 @@ func (s resources) Stamp(_ context.Context, uri string) (string, error) {
 		return fmt.Sprint("s", s.Sessions.Stamp()), nil
 	case uri == overviewURI || isModule:
 		state := s.Knowledge.State()
-		return fmt.Sprint("k", state.Files, " ", state.Pieces, " ", state.Updated.UnixMicro()), nil
+		return fmt.Sprint("k", state.Files, " ", state.Chunks, " ", state.Updated.UnixMicro()), nil
 	}
 	return "", nil
 }

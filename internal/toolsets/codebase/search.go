@@ -91,7 +91,7 @@ func (t *Tools) ask(ctx context.Context, in SearchIn) (knowledge.Answer, error) 
 		query.Type = in.Type
 	}
 	if own := t.Sessions.Own(ctx, caller); own != "" { // only now: a session has no id before it is written
-		query.Not = sessionPath(own)
+		query.Exclude = sessionPath(own)
 	}
 	return t.Knowledge.Search(ctx, query)
 }
@@ -137,12 +137,12 @@ func noEmbeddings(kind contract.Kind) *contract.Error {
 	return contract.Errorf(kind, "No embeddings found. Run initial session to generate context.")
 }
 
-// Remarks reports how fresh the answer is and which model produced it.
-func (out SearchOut) Remarks() jsontree.Value {
+// Metadata reports how fresh the answer is and which model produced it.
+func (out SearchOut) Metadata() jsontree.Value {
 	state := &out.state
 	index := []jsontree.Member{
 		jsontree.M("model", jsontree.Str(state.Model)),
-		jsontree.M("pieces", jsontree.Int(int64(state.Pieces))),
+		jsontree.M("pieces", jsontree.Int(int64(state.Chunks))),
 		jsontree.M("files", jsontree.Int(int64(state.Files))),
 		jsontree.M("waiting", jsontree.Int(int64(state.Waiting))),
 		jsontree.M("indexing", jsontree.Boolean(state.Indexing)),

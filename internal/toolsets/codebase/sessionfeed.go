@@ -26,7 +26,7 @@ func (t *Tools) feedSessions(ctx context.Context, caller engine.Caller) {
 	ctx, cancel := context.WithTimeout(ctx, feedTimeout)
 	defer cancel()
 	feed := func(ctx context.Context, c sessions.Change) error { return t.Knowledge.Feed(ctx, sourcesOf(c)...) }
-	if err := t.Sessions.Tell(ctx, caller, feed); err != nil {
+	if err := t.Sessions.Report(ctx, caller, feed); err != nil {
 		t.Log.DebugContext(ctx, "what clients did is not searched for now", "error", err)
 	}
 }
@@ -48,11 +48,11 @@ func sourcesOf(c sessions.Change) (sources []knowledge.Source) {
 // sourceOf converts a session into a source of the index: one chunk that describes what was done.
 func sourceOf(s *sessions.Session) knowledge.Source {
 	text := summaryOf(s)
-	piece := knowledge.Piece{Piece: chunk.Piece{
+	passage := knowledge.Chunk{Chunk: chunk.Chunk{
 		Source: chunk.Session, Name: "Session of " + clientName(s.Client), Text: text, Session: s.ID, Date: s.Last, Line: 1, End: strings.Count(text, "\n") + 1,
 	}}
 	return knowledge.Source{
-		Path: sessionPath(s.ID), Hash: sha256.Sum256([]byte(text)), Size: int64(len(text)), Modified: s.Last, Pieces: []knowledge.Piece{piece},
+		Path: sessionPath(s.ID), Hash: sha256.Sum256([]byte(text)), Size: int64(len(text)), Modified: s.Last, Chunks: []knowledge.Chunk{passage},
 	}
 }
 

@@ -23,7 +23,7 @@ func TestSessionsAreNotWaitedFor(t *testing.T) {
 			return nil, errors.New("it hangs")
 		}
 		log := slog.New(slog.DiscardHandler)
-		tools := &Tools{Sessions: sessions.NewKeeper(open, log, time.Now), Log: log}
+		tools := &Tools{Sessions: sessions.NewRecorder(open, log, time.Now), Log: log}
 		for _, want := range []time.Duration{feedTimeout, 0} {
 			before := time.Now()
 			tools.feedSessions(t.Context(), engine.Caller{Connection: "c1"})
@@ -46,7 +46,7 @@ func TestSessionsOfTheIndex(t *testing.T) {
 	for _, s := range sources {
 		text := "gone"
 		if !s.Gone {
-			text = s.Pieces[0].Text
+			text = s.Chunks[0].Text
 		}
 		got = append(got, s.Path+": "+text)
 	}

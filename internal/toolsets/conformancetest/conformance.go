@@ -14,9 +14,9 @@ import (
 // Toolset returns the table of the tools, with resources and prompts.
 func Toolset() engine.Toolset {
 	return engine.Toolset{
-		Sets:    []string{"conformance"},
-		Shelves: []engine.Shelf{resources{}},
-		Prompts: prompts(),
+		Sets:      []string{"conformance"},
+		Resources: []engine.ResourceProvider{resources{}},
+		Prompts:   prompts(),
 		Handlers: map[string]engine.Handler{
 			"test_simple_text":            engine.Handle(SimpleText),
 			"test_image_content":          engine.Handle(Image),
@@ -30,7 +30,7 @@ func Toolset() engine.Toolset {
 
 			"test_tool_with_progress":    engine.Handle(Progressing),
 			"test_tool_with_logging":     engine.Handle(Logging),
-			"test_logging_tool":          engine.Handle(LoggingAtOnce),
+			"test_logging_tool":          engine.Handle(LogOnce),
 			"test_reconnection":          engine.Handle(Reconnecting),
 			"test_trigger_tool_change":   engine.Handle(ToolChange),
 			"test_trigger_prompt_change": engine.Handle(PromptChange),
@@ -51,7 +51,7 @@ func Toolset() engine.Toolset {
 			"test_input_required_result_tampered_state":  engine.Handle(AskConfirmation),
 			"test_input_required_result_multiple_inputs": engine.Handle(AskAll),
 			"test_input_required_result_multi_round":     engine.Handle(AskTwice),
-			"test_input_required_result_capabilities":    engine.Handle(AskWhatCanBe),
+			"test_input_required_result_capabilities":    engine.Handle(AskSupported),
 
 			"slow_compute":        engine.Handle(SlowCompute),
 			"failing_job":         engine.Handle(FailingJob),
@@ -63,8 +63,8 @@ func Toolset() engine.Toolset {
 	}
 }
 
-// Nothing is the input of a tool without arguments.
-type Nothing struct{}
+// NoArguments is the input of a tool without arguments.
+type NoArguments struct{}
 
 // textContent returns an answer with one text.
 func textContent(text string) engine.Content {

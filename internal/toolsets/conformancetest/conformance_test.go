@@ -178,11 +178,11 @@ func TestForms(t *testing.T) {
 func firstQuestion(t *testing.T, tool, args string) jsontree.Value {
 	t.Helper()
 	c := &client{can: allThree}
-	result, err := newHarness(t).Call(t.Context(), engine.Call{Tool: tool, Args: parse(t, args), Peer: &engine.Rounds{Client: c.Can}})
-	if err != nil || result.Need == nil || len(result.Need.Questions) != 1 {
+	result, err := newHarness(t).Call(t.Context(), engine.Call{Tool: tool, Args: parse(t, args), Peer: &engine.DeferredPeer{Client: c.Can}})
+	if err != nil || result.Suspended == nil || len(result.Suspended.Questions) != 1 {
 		t.Fatalf("%s does not ask one question: %s, %v", tool, result.Body, err)
 	}
-	return result.Need.Questions[0].Params
+	return result.Suspended.Questions[0].Params
 }
 
 // TestNotifications: which notifications a client gets while a call runs, and when.

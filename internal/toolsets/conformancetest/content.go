@@ -22,29 +22,29 @@ func media(kind, data, mime string) jsontree.Value {
 func picture() jsontree.Value { return media("image", redDot, "image/png") }
 
 // SimpleText answers with a text.
-func SimpleText(context.Context, Nothing) (engine.Content, error) {
+func SimpleText(context.Context, NoArguments) (engine.Content, error) {
 	return textContent("This is a simple text response for testing."), nil
 }
 
 // Image answers with a picture.
-func Image(context.Context, Nothing) (engine.Content, error) {
+func Image(context.Context, NoArguments) (engine.Content, error) {
 	return engine.Content{Blocks: []jsontree.Value{picture()}}, nil
 }
 
 // Audio answers with a sound.
-func Audio(context.Context, Nothing) (engine.Content, error) {
+func Audio(context.Context, NoArguments) (engine.Content, error) {
 	return engine.Content{Blocks: []jsontree.Value{media("audio", silence, "audio/wav")}}, nil
 }
 
 // Embedded answers with a resource.
-func Embedded(context.Context, Nothing) (engine.Content, error) {
+func Embedded(context.Context, NoArguments) (engine.Content, error) {
 	return engine.Content{Blocks: []jsontree.Value{
 		engine.Embedded("test://embedded-resource", "text/plain", "This is an embedded resource content."),
 	}}, nil
 }
 
 // Mixed answers with a text, a picture and a resource.
-func Mixed(context.Context, Nothing) (engine.Content, error) {
+func Mixed(context.Context, NoArguments) (engine.Content, error) {
 	return engine.Content{Blocks: []jsontree.Value{
 		engine.Text("Multiple content types test:"),
 		picture(),
@@ -53,7 +53,7 @@ func Mixed(context.Context, Nothing) (engine.Content, error) {
 }
 
 // Failing always fails.
-func Failing(context.Context, Nothing) (engine.Content, error) {
+func Failing(context.Context, NoArguments) (engine.Content, error) {
 	return engine.Content{}, contract.Errorf(contract.Denied, "This tool intentionally returns an error for testing")
 }
 

@@ -23,7 +23,7 @@ func Sampling(ctx context.Context, in SamplingIn) (engine.Content, error) {
 }
 
 // NeedsSampling requires sampling, to test clients that do not support it.
-func NeedsSampling(ctx context.Context, _ Nothing) (engine.Content, error) {
+func NeedsSampling(ctx context.Context, _ NoArguments) (engine.Content, error) {
 	return Sampling(ctx, SamplingIn{"Say something"})
 }
 
@@ -43,7 +43,7 @@ func Eliciting(ctx context.Context, in ElicitingIn) (engine.Content, error) {
 const completed = "Elicitation completed: action=%s, content=%s"
 
 // Defaults shows a form with default values.
-func Defaults(ctx context.Context, _ Nothing) (engine.Content, error) {
+func Defaults(ctx context.Context, _ NoArguments) (engine.Content, error) {
 	return show(ctx, completed, form("defaults", "Please review and update the form fields with defaults", `{"type":"object","properties":{
 		"name":{"type":"string","description":"User name","default":"John Doe"},
 		"age":{"type":"integer","description":"User age","default":30},
@@ -54,7 +54,7 @@ func Defaults(ctx context.Context, _ Nothing) (engine.Content, error) {
 }
 
 // Enums shows a form with every kind of choice from a list.
-func Enums(ctx context.Context, _ Nothing) (engine.Content, error) {
+func Enums(ctx context.Context, _ NoArguments) (engine.Content, error) {
 	return show(ctx, completed, form("enums", "Please select options from the enum fields", `{"type":"object","properties":{
 		"untitledSingle":{"type":"string","description":"Select one option","enum":["option1","option2","option3"]},
 		"titledSingle":{"type":"string","description":"Select one option with titles","oneOf":[
@@ -70,7 +70,7 @@ func Enums(ctx context.Context, _ Nothing) (engine.Content, error) {
 
 // Linking asks the person at the client to open a page. Accepting only means that they will open
 // it.
-func Linking(ctx context.Context, _ Nothing) (engine.Content, error) {
+func Linking(ctx context.Context, _ NoArguments) (engine.Content, error) {
 	const key = "page"
 	got, err := ask(ctx, engine.Link(key, "Please open this page", "conformance-page", "https://example.com/conformance"))
 	if err != nil {
@@ -95,7 +95,7 @@ func show(ctx context.Context, words string, question engine.Question) (engine.C
 }
 
 // Guarded asks for a reason after a person has approved the call.
-func Guarded(ctx context.Context, _ Nothing) (engine.Content, error) {
+func Guarded(ctx context.Context, _ NoArguments) (engine.Content, error) {
 	got, err := ask(ctx, form("reason", "Why should it be done?", `{"type":"object","properties":{"reason":{"type":"string"}},"required":["reason"]}`))
 	if err != nil {
 		return engine.Content{}, err

@@ -89,7 +89,7 @@ func (*client) Background() error { return nil }
 // call repeats a call until the tool has all answers, and returns how it ended.
 func (r *harness) call(t *testing.T, c *client, tool, args string) string {
 	t.Helper()
-	peer := &engine.Rounds{
+	peer := &engine.DeferredPeer{
 		Live: c, Client: c.Can, Detach: c.Can(engine.Tasks),
 		Answers: map[string]jsontree.Value{}, Asked: func(string) bool { return true },
 	}
@@ -99,14 +99,14 @@ func (r *harness) call(t *testing.T, c *client, tool, args string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if result.Need == nil {
+		if result.Suspended == nil {
 			return ending(&result)
 		}
-		if len(result.Need.Questions) == 0 {
+		if len(result.Suspended.Questions) == 0 {
 			c.note("task")
 			peer.Detach = false
 		}
-		for _, q := range result.Need.Questions {
+		for _, q := range result.Suspended.Questions {
 			reply, ok := c.replies[q.Key]
 			if !ok {
 				t.Fatalf("%s asks for %s: %s", tool, q.Key, q.Params.Append(nil))
@@ -114,7 +114,7 @@ func (r *harness) call(t *testing.T, c *client, tool, args string) string {
 			c.note("%s %s", q.Key, q.Needs)
 			peer.Answers[q.Key] = parse(t, reply)
 		}
-		call.Round = result.Need.Next
+		call.Continuation = result.Suspended.Next
 	}
 	t.Fatalf("%s does not stop asking: %s", tool, c.received)
 	return ""

@@ -18,7 +18,7 @@ func askConsent() engine.Question {
 }
 
 // AskName asks for a name and greets it.
-func AskName(ctx context.Context, _ Nothing) (engine.Content, error) {
+func AskName(ctx context.Context, _ NoArguments) (engine.Content, error) {
 	got, err := ask(ctx, askName())
 	if err != nil {
 		return engine.Content{}, err
@@ -28,7 +28,7 @@ func AskName(ctx context.Context, _ Nothing) (engine.Content, error) {
 }
 
 // AskCapital asks the client's model a question and returns its answer.
-func AskCapital(ctx context.Context, _ Nothing) (engine.Content, error) {
+func AskCapital(ctx context.Context, _ NoArguments) (engine.Content, error) {
 	got, err := ask(ctx, sampling("capital_question", "What is the capital of France?", 100))
 	if err != nil {
 		return engine.Content{}, err
@@ -38,7 +38,7 @@ func AskCapital(ctx context.Context, _ Nothing) (engine.Content, error) {
 }
 
 // AskRoots lists the client's folders.
-func AskRoots(ctx context.Context, _ Nothing) (engine.Content, error) {
+func AskRoots(ctx context.Context, _ NoArguments) (engine.Content, error) {
 	got, err := ask(ctx, roots("client_roots"))
 	if err != nil {
 		return engine.Content{}, err
@@ -48,7 +48,7 @@ func AskRoots(ctx context.Context, _ Nothing) (engine.Content, error) {
 }
 
 // AskConfirmation asks one question. Its state passes through the client and back.
-func AskConfirmation(ctx context.Context, _ Nothing) (engine.Content, error) {
+func AskConfirmation(ctx context.Context, _ NoArguments) (engine.Content, error) {
 	got, err := ask(ctx, askConsent())
 	if err != nil {
 		return engine.Content{}, err
@@ -58,7 +58,7 @@ func AskConfirmation(ctx context.Context, _ Nothing) (engine.Content, error) {
 }
 
 // AskAll asks a question of each kind at once.
-func AskAll(ctx context.Context, _ Nothing) (engine.Content, error) {
+func AskAll(ctx context.Context, _ NoArguments) (engine.Content, error) {
 	got, err := ask(ctx, askName(), sampling("greeting", "Generate a greeting", 50), roots("client_roots"))
 	if err != nil {
 		return engine.Content{}, err
@@ -76,7 +76,7 @@ func AskAll(ctx context.Context, _ Nothing) (engine.Content, error) {
 }
 
 // AskTwice asks a second question after the first was answered.
-func AskTwice(ctx context.Context, _ Nothing) (engine.Content, error) {
+func AskTwice(ctx context.Context, _ NoArguments) (engine.Content, error) {
 	name, err := askText(ctx, "step1", "Step 1: What is your name?", "name")
 	if err != nil {
 		return engine.Content{}, err
@@ -94,8 +94,8 @@ func askText(ctx context.Context, key, message, field string) (string, error) {
 	return got.text(key, field)
 }
 
-// AskWhatCanBe asks only the questions that the client supports.
-func AskWhatCanBe(ctx context.Context, _ Nothing) (engine.Content, error) {
+// AskSupported asks only the questions that the client supports.
+func AskSupported(ctx context.Context, _ NoArguments) (engine.Content, error) {
 	var questions []engine.Question
 	for _, q := range []engine.Question{askName(), sampling("greeting", "Generate a greeting", 50), roots("client_roots")} {
 		if engine.Can(ctx, q.Needs) {

@@ -38,7 +38,7 @@ func work(ctx context.Context, span time.Duration) error {
 }
 
 // FailingJob is a job that fails with a tool error.
-func FailingJob(ctx context.Context, _ Nothing) (engine.Content, error) {
+func FailingJob(ctx context.Context, _ NoArguments) (engine.Content, error) {
 	if err := work(ctx, time.Second); err != nil {
 		return engine.Content{}, err
 	}
@@ -46,7 +46,7 @@ func FailingJob(ctx context.Context, _ Nothing) (engine.Content, error) {
 }
 
 // FaultyJob is a job that fails with a protocol error.
-func FaultyJob(ctx context.Context, _ Nothing) (engine.Content, error) {
+func FaultyJob(ctx context.Context, _ NoArguments) (engine.Content, error) {
 	if err := work(ctx, 2*interval); err != nil {
 		return engine.Content{}, err
 	}
@@ -75,7 +75,7 @@ func ConfirmDelete(ctx context.Context, in ConfirmDeleteIn) (engine.Content, err
 }
 
 // MultiInput shows two forms at once while it runs as a task.
-func MultiInput(ctx context.Context, _ Nothing) (engine.Content, error) {
+func MultiInput(ctx context.Context, _ NoArguments) (engine.Content, error) {
 	if err := engine.Background(ctx); err != nil {
 		return engine.Content{}, err
 	}
@@ -93,8 +93,8 @@ func MultiInput(ctx context.Context, _ Nothing) (engine.Content, error) {
 }
 
 // AskThenWork asks before it becomes a task.
-func AskThenWork(ctx context.Context, _ Nothing) (engine.Content, error) {
-	answer, err := AskName(ctx, Nothing{})
+func AskThenWork(ctx context.Context, _ NoArguments) (engine.Content, error) {
+	answer, err := AskName(ctx, NoArguments{})
 	if err != nil {
 		return engine.Content{}, err
 	}

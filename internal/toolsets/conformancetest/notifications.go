@@ -12,7 +12,7 @@ import (
 const interval = 50 * time.Millisecond
 
 // Progressing sends three progress notifications.
-func Progressing(ctx context.Context, _ Nothing) (engine.Content, error) {
+func Progressing(ctx context.Context, _ NoArguments) (engine.Content, error) {
 	engine.Progress(ctx, 0, 100, "started")
 	for _, done := range []float64{50, 100} {
 		if err := pause(ctx, interval); err != nil {
@@ -24,7 +24,7 @@ func Progressing(ctx context.Context, _ Nothing) (engine.Content, error) {
 }
 
 // Logging sends three log messages while it runs.
-func Logging(ctx context.Context, _ Nothing) (engine.Content, error) {
+func Logging(ctx context.Context, _ NoArguments) (engine.Content, error) {
 	logInfo(ctx, "Tool execution started")
 	for _, words := range []string{"Tool processing data", "Tool execution completed"} {
 		if err := pause(ctx, interval); err != nil {
@@ -35,18 +35,18 @@ func Logging(ctx context.Context, _ Nothing) (engine.Content, error) {
 	return textContent("Tool with logging executed successfully."), nil
 }
 
-// LoggingAtOnce sends one log message and answers.
-func LoggingAtOnce(ctx context.Context, _ Nothing) (engine.Content, error) {
+// LogOnce sends one log message and answers.
+func LogOnce(ctx context.Context, _ NoArguments) (engine.Content, error) {
 	logInfo(ctx, "Tool executed")
 	return textContent("Logged to whoever asked for it."), nil
 }
 
 func logInfo(ctx context.Context, words string) {
-	engine.Tell(ctx, engine.Info, "conformance", jsontree.Str(words))
+	engine.LogMessage(ctx, engine.Info, "conformance", jsontree.Str(words))
 }
 
 // Reconnecting closes its stream and answers later.
-func Reconnecting(ctx context.Context, _ Nothing) (engine.Content, error) {
+func Reconnecting(ctx context.Context, _ NoArguments) (engine.Content, error) {
 	engine.Release(ctx)
 	if err := pause(ctx, 2*interval); err != nil {
 		return engine.Content{}, err
@@ -56,13 +56,13 @@ func Reconnecting(ctx context.Context, _ Nothing) (engine.Content, error) {
 
 // ToolChange announces that the tools have changed. They have not: a client that lists them again
 // gets the same list.
-func ToolChange(ctx context.Context, _ Nothing) (engine.Content, error) {
+func ToolChange(ctx context.Context, _ NoArguments) (engine.Content, error) {
 	engine.Announce(ctx, engine.Change{Kind: engine.ToolsChanged})
 	return textContent("Announced a change of the tools."), nil
 }
 
 // PromptChange announces that the prompts have changed. They have not.
-func PromptChange(ctx context.Context, _ Nothing) (engine.Content, error) {
+func PromptChange(ctx context.Context, _ NoArguments) (engine.Content, error) {
 	engine.Announce(ctx, engine.Change{Kind: engine.PromptsChanged})
 	return textContent("Announced a change of the prompts."), nil
 }

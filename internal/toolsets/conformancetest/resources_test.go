@@ -17,7 +17,7 @@ import (
 )
 
 func TestResources(t *testing.T) {
-	resources := conformancetest.Toolset().Shelves[0]
+	resources := conformancetest.Toolset().Resources[0]
 	list, err := resources.List(t.Context())
 	if err != nil || list[0].URI != "test://static-text" {
 		t.Fatalf("List = %v, %v", list, err)
@@ -46,7 +46,7 @@ func TestResources(t *testing.T) {
 	}
 }
 
-func stampOf(t *testing.T, resources engine.Shelf, uri string) string {
+func stampOf(t *testing.T, resources engine.ResourceProvider, uri string) string {
 	t.Helper()
 	stamp, err := resources.Stamp(t.Context(), uri)
 	if err != nil {
@@ -57,7 +57,7 @@ func stampOf(t *testing.T, resources engine.Shelf, uri string) string {
 
 // TestOtherURIs: other URIs return not_found.
 func TestOtherURIs(t *testing.T) {
-	resources := conformancetest.Toolset().Shelves[0]
+	resources := conformancetest.Toolset().Resources[0]
 	for _, uri := range []string{
 		"", "test://", "test://nonexistent-resource-for-conformance-testing", "test://template//data", "test://template/data",
 		"test://template/a/b/data", "test://template/%zz/data", "test://template/1/data/", "test://STATIC-TEXT",
@@ -72,7 +72,7 @@ func TestOtherURIs(t *testing.T) {
 func TestCompletion(t *testing.T) {
 	toolset := conformancetest.Toolset()
 	for prefix, want := range map[string][]string{"": {"1", "12", "123"}, "12": {"12", "123"}, "x": {}} {
-		got, err := toolset.Shelves[0].Complete(t.Context(), "test://template/{id}/data", "id", prefix)
+		got, err := toolset.Resources[0].Complete(t.Context(), "test://template/{id}/data", "id", prefix)
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%q: %s, %v", prefix, diff, err)
 		}
@@ -144,9 +144,9 @@ func TestPrompts(t *testing.T) {
 func TestPromptThatAsks(t *testing.T) {
 	r := newHarness(t)
 	c := &client{can: forms}
-	peer := &engine.Rounds{Client: c.Can, Answers: map[string]jsontree.Value{}}
+	peer := &engine.DeferredPeer{Client: c.Can, Answers: map[string]jsontree.Value{}}
 	start := func(ctx context.Context) ([]engine.Message, error) {
-		_, messages, err := r.StartPrompt(ctx, engine.Visitor{Principal: "ann", Peer: peer}, "test_input_required_result_prompt", nil)
+		_, messages, err := r.StartPrompt(ctx, engine.Requester{Principal: "ann", Peer: peer}, "test_input_required_result_prompt", nil)
 		return messages, err
 	}
 	var asked *engine.SuspendedError

@@ -29,8 +29,8 @@ func (t *Tools) edition(sets []string) *edition {
 	}
 	served := t.Served[i]
 	// The list of files does not depend on whether they may be written.
-	i = slices.IndexFunc(t.Known, func(known *contract.Set) bool { return known.Name == served.Name })
-	e := &edition{Tools: t, write: t.Known[i].Find(memoryTool), read: served.Find(readTool)}
+	i = slices.IndexFunc(t.AllSets, func(known *contract.Set) bool { return known.Name == served.Name })
+	e := &edition{Tools: t, write: t.AllSets[i].Find(memoryTool), read: served.Find(readTool)}
 	if tightened := served.Find(memoryTool); tightened != nil {
 		e.write = tightened
 	}

@@ -26,11 +26,11 @@ import (
 
 // Tools holds the handlers and their dependencies.
 type Tools struct {
-	Memory Memory
-	Files  Files
-	Now    func() time.Time
-	Known  []*contract.Set // all sets
-	Served []*contract.Set // the served sets, with the operator's changes
+	Memory  Memory
+	Files   Files
+	Now     func() time.Time
+	AllSets []*contract.Set // all sets
+	Served  []*contract.Set // the served sets, with the operator's changes
 }
 
 // Files gives access to the files of the repository.
@@ -53,7 +53,7 @@ type Memory interface {
 	// when the entry is on disk, with its place. An entry that wait has acknowledged is never lost.
 	// If wait fails, nothing was stored, unless a contract.Error says otherwise. Append is safe for
 	// concurrent use.
-	Append(file string, entry []byte) (wait func(context.Context) (Place, error))
+	Append(file string, entry []byte) (wait func(context.Context) (Position, error))
 }
 
 // Tail is the end of a file.
@@ -62,8 +62,8 @@ type Tail struct {
 	Before int64  // number of bytes in the file before Text
 }
 
-// Place is the position of an entry in its file.
-type Place struct {
+// Position is the position of an entry in its file.
+type Position struct {
 	Line  int64 // 1-based number of the entry's first line
 	Bytes int   // number of bytes appended to the file
 }
@@ -82,7 +82,7 @@ func (t *Tools) Toolset() engine.Toolset {
 	if served := t.edition(toolset.Sets); served != nil {
 		toolset.Prompts = []engine.Prompt{served.weeklyReview(), served.recordDecision(), served.explainFile()}
 		if served.read != nil {
-			toolset.Shelves = []engine.Shelf{resources{served}}
+			toolset.Resources = []engine.ResourceProvider{resources{served}}
 		}
 	}
 	return toolset
@@ -190,7 +190,7 @@ type WriteOut struct {
 // Write appends an entry to a memory file and returns once it is on disk.
 func (t *Tools) Write(ctx context.Context, in WriteIn) (WriteOut, error) {
 	wait := t.Memory.Append(in.File, in.stored())
-	engine.Placed(ctx)
+	engine.MarkOrdered(ctx)
 	place, err := wait(ctx)
 	var failure *contract.Error
 	switch {

@@ -75,11 +75,11 @@ func descriptionOf(file string) string {
 func (s resources) Read(ctx context.Context, uri string) ([]engine.Contents, error) {
 	file, ok := s.fileAt(uri)
 	if !ok {
-		return nil, engine.NoResource(uri, nil)
+		return nil, engine.ResourceNotFound(uri, nil)
 	}
 	tail, err := s.Memory.Tail(ctx, file, s.policy(), maxText)
 	if isOutOfReach(err) {
-		return nil, engine.NoResource(uri, err)
+		return nil, engine.ResourceNotFound(uri, err)
 	}
 	if err != nil {
 		return nil, contract.Errorf(contract.Unavailable, "%s cannot be read right now", uri).With("uri", uri).Because(err)

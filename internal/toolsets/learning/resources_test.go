@@ -27,7 +27,7 @@ import (
 // now is the time of every test.
 var now = time.Date(2026, 1, 9, 10, 30, 0, 0, time.UTC)
 
-var ann = engine.Visitor{Principal: "ann"}
+var ann = engine.Requester{Principal: "ann"}
 
 // fixture is an engine that serves one edition on its own folder.
 type fixture struct {
@@ -59,7 +59,7 @@ func serve(t *testing.T, edition string, files map[string]string, readOnly bool,
 	}
 	memory := &memlog.Memory{Files: root, Reader: root, Folder: ".claude/memory"}
 	t.Cleanup(func() { _ = errors.Join(memory.Close(), root.Close()) })
-	tools := &learning.Tools{Memory: memory, Files: root, Now: func() time.Time { return now }, Known: known, Served: sets}
+	tools := &learning.Tools{Memory: memory, Files: root, Now: func() time.Time { return now }, AllSets: known, Served: sets}
 	handlers := engine.Handlers{Catalog: known, Toolsets: []engine.Toolset{tools.Toolset()}}
 	s.Engine = enginetest.Serve(t, sets, handlers, engine.Options{ReadOnly: readOnly})
 	return s

@@ -23,7 +23,7 @@ type resources struct {
 	listing *contract.Contract // the contract of list_tasks
 }
 
-var _ engine.OwnedShelf = resources{}
+var _ engine.OwnedResourceProvider = resources{}
 
 const (
 	taskScheme   = "task://"
@@ -64,11 +64,11 @@ func (resources) List(context.Context) ([]engine.Resource, error) { return nil, 
 func (s resources) Read(ctx context.Context, uri string) ([]engine.Contents, error) {
 	at, ok := s.parseURI(uri)
 	if !ok {
-		return nil, engine.NoResource(uri, nil)
+		return nil, engine.ResourceNotFound(uri, nil)
 	}
 	text, err := s.text(ctx, at)
 	if errors.Is(err, ErrNotFound) {
-		return nil, engine.NoResource(uri, err)
+		return nil, engine.ResourceNotFound(uri, err)
 	}
 	if err != nil {
 		return nil, err

@@ -37,11 +37,11 @@ func (t *Tools) Toolset() engine.Toolset {
 			"delete_task":   engine.Handle(t.Delete),
 			"update_task":   engine.Handle(t.Update),
 		},
-		Inside: true,
+		Transactional: true,
 	}
 	if listing := contract.Find(t.Served, setName, listTool); listing != nil {
 		s := resources{t, listing}
-		toolset.Shelves, toolset.Prompts = []engine.Shelf{s}, []engine.Prompt{s.planMyDay()}
+		toolset.Resources, toolset.Prompts = []engine.ResourceProvider{s}, []engine.Prompt{s.planMyDay()}
 	}
 	return toolset
 }

@@ -21,7 +21,7 @@ import (
 	"remit/internal/toolsets/tasks"
 )
 
-var ann = engine.Visitor{Principal: "ann"}
+var ann = engine.Requester{Principal: "ann"}
 
 // fixture is an engine that serves the tasks, with a fixed clock.
 type fixture struct {
@@ -66,7 +66,7 @@ func (d *fixture) call(t *testing.T, tool, args string) jsontree.Value {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := d.Call(t.Context(), engine.Call{Tool: tool, Args: given, Principal: "ann", Face: "test"})
+	result, err := d.Call(t.Context(), engine.Call{Tool: tool, Args: given, Principal: "ann", Frontend: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

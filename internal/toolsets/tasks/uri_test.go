@@ -38,7 +38,7 @@ func FuzzAddress(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	s, ok := (&Tools{Served: sets}).Toolset().Shelves[0].(resources)
+	s, ok := (&Tools{Served: sets}).Toolset().Resources[0].(resources)
 	if !ok {
 		f.Fatal("the toolset has no resources")
 	}

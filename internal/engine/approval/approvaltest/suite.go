@@ -91,7 +91,7 @@ func askAfterDecision(t *testing.T, s approval.Store) {
 
 func concurrentAsk(t *testing.T, s approval.Store) {
 	var ids sync.Map
-	contracttest.Together(16, func(i int) {
+	contracttest.Concurrently(16, func(i int) {
 		r, err := s.Ask(t.Context(), request(fmt.Sprintf("a%02d", i), "k"))
 		if err != nil {
 			t.Errorf("ask: %v", err)
@@ -107,14 +107,14 @@ func concurrentAsk(t *testing.T, s approval.Store) {
 }
 
 func askTooMany(t *testing.T, s approval.Store) {
-	for i := range approval.MostOpen {
+	for i := range approval.MaxPending {
 		ask(t, s, request(fmt.Sprint("a", i), fmt.Sprint("k", i)))
 	}
 	more := request("b", "one too many")
 	_, err := s.Ask(t.Context(), more)
-	contracttest.Fails(t, err, contract.Limited, strconv.Itoa(approval.MostOpen))
-	if n := len(list(t, s, approval.ListOptions{Now: noon, Limit: 2 * approval.MostOpen})); n != approval.MostOpen {
-		t.Errorf("%d requests wait, want %d", n, approval.MostOpen)
+	contracttest.WantError(t, err, contract.Limited, strconv.Itoa(approval.MaxPending))
+	if n := len(list(t, s, approval.ListOptions{Now: noon, Limit: 2 * approval.MaxPending})); n != approval.MaxPending {
+		t.Errorf("%d requests wait, want %d", n, approval.MaxPending)
 	}
 	if again := ask(t, s, request("c", "k7")); again.ID != "a7" {
 		t.Errorf("the open question was answered with %s, want a7", again.ID)
@@ -137,8 +137,8 @@ func takeDecided(t *testing.T, s approval.Store) {
 	takeNothing(t, s, "another key", noon)
 
 	want := get(t, s, "a1")
-	want.SpentAt = noon.Add(2 * time.Minute)
-	contracttest.Equal(t, take(t, s, "k", want.SpentAt), want)
+	want.UsedAt = noon.Add(2 * time.Minute)
+	contracttest.Equal(t, take(t, s, "k", want.UsedAt), want)
 	contracttest.Equal(t, get(t, s, "a1"), want)
 	takeNothing(t, s, "k", noon.Add(2*time.Minute))
 }
@@ -172,7 +172,7 @@ func concurrentTake(t *testing.T, s approval.Store) {
 		decide(t, s, fmt.Sprint("a", attempt), true)
 
 		var winners sync.Map
-		contracttest.Together(16, func(i int) {
+		contracttest.Concurrently(16, func(i int) {
 			_, found, err := s.Take(t.Context(), key, noon)
 			if err != nil {
 				t.Errorf("take: %v", err)
@@ -214,24 +214,24 @@ func decideRejects(t *testing.T, s approval.Store) {
 		_, err := s.Decide(t.Context(), id, approval.Verdict{Approve: true, By: "eve"}, now, now.Add(time.Hour))
 		return err
 	}
-	contracttest.Fails(t, approve("nothing", noon), contract.NotFound, "nothing")
+	contracttest.WantError(t, approve("nothing", noon), contract.NotFound, "nothing")
 
 	ask(t, s, request("a1", "k"))
 	// A prefix is enough to read, not to decide.
-	contracttest.Fails(t, approve("a", noon), contract.NotFound, "a")
+	contracttest.WantError(t, approve("a", noon), contract.NotFound, "a")
 	before := decide(t, s, "a1", false)
-	contracttest.Fails(t, approve("a1", noon), contract.Conflict, "a1", "denied", "2026-08-01T12:01:00Z", "grace")
+	contracttest.WantError(t, approve("a1", noon), contract.Conflict, "a1", "denied", "2026-08-01T12:01:00Z", "grace")
 	contracttest.Equal(t, get(t, s, "a1"), before)
 
 	late := ask(t, s, request("b1", "k"))
-	contracttest.Fails(t, approve("b1", late.ExpiresAt), contract.Conflict, "b1", "expired", "2026-08-01T13:00:00Z")
+	contracttest.WantError(t, approve("b1", late.ExpiresAt), contract.Conflict, "b1", "expired", "2026-08-01T13:00:00Z")
 	contracttest.Equal(t, get(t, s, "b1"), late)
 }
 
 func concurrentDecide(t *testing.T, s approval.Store) {
 	ask(t, s, request("a1", "k"))
 	var winners sync.Map
-	contracttest.Together(16, func(i int) {
+	contracttest.Concurrently(16, func(i int) {
 		v := approval.Verdict{Approve: i%2 == 0, By: strconv.Itoa(i)}
 		_, err := s.Decide(t.Context(), "a1", v, noon, noon.Add(time.Hour))
 		switch {
@@ -261,10 +261,10 @@ func getByPrefix(t *testing.T, s approval.Store) {
 	// Characters that a person can type are never a pattern.
 	for _, id := range []string{"9", "7kz9w0", "7k%", "7k_9", "%", "*", "K"} {
 		_, err := s.Get(t.Context(), id)
-		contracttest.Fails(t, err, contract.NotFound, id)
+		contracttest.WantError(t, err, contract.NotFound, id)
 	}
 	_, err := s.Get(t.Context(), "")
-	contracttest.Fails(t, err, contract.Invalid)
+	contracttest.WantError(t, err, contract.Invalid)
 }
 
 func getAmbiguous(t *testing.T, s approval.Store) {
@@ -272,7 +272,7 @@ func getAmbiguous(t *testing.T, s approval.Store) {
 		ask(t, s, request(id, "key of "+id))
 	}
 	_, err := s.Get(t.Context(), "7k")
-	contracttest.Fails(t, err, contract.Invalid, "7kq2m", "7kz9w")
+	contracttest.WantError(t, err, contract.Invalid, "7kq2m", "7kz9w")
 	if strings.Contains(err.Error(), "8aaaa") {
 		t.Errorf("an id with another prefix is listed: %v", err)
 	}

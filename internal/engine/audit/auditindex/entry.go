@@ -27,7 +27,7 @@ func parse(day string, line *audit.Line) (record jsontree.Value, c Call, ok bool
 	if err != nil || record.Kind != jsontree.Object {
 		return record, c, false
 	}
-	c.Spot = Spot{day, line.Place}
+	c.Position = Position{day, line.Offset}
 	for i := range record.Members {
 		m := &record.Members[i]
 		switch text := m.Value.Text; m.Key {
@@ -39,7 +39,7 @@ func parse(day string, line *audit.Line) (record jsontree.Value, c Call, ok bool
 		case "principal":
 			c.Caller = nameOf(text)
 		case "face":
-			c.Face = nameOf(text)
+			c.Frontend = nameOf(text)
 		case "client":
 			c.Client = nameOf(text)
 		case "version":

@@ -9,28 +9,28 @@ import (
 	"remit/internal/contract"
 )
 
-// Spot is the position of a record: the day and the place in it. Later records have greater spots.
-type Spot struct {
-	Day   string
-	Place int64
+// Position is the position of a record: the day and the place in it. Later records have greater spots.
+type Position struct {
+	Day    string
+	Offset int64
 }
 
-func (s Spot) less(t Spot) bool {
-	return s.Day < t.Day || s.Day == t.Day && s.Place < t.Place
+func (s Position) less(t Position) bool {
+	return s.Day < t.Day || s.Day == t.Day && s.Offset < t.Offset
 }
 
-func (s Spot) String() string { return s.Day + "." + strconv.FormatInt(s.Place, 36) }
+func (s Position) String() string { return s.Day + "." + strconv.FormatInt(s.Offset, 36) }
 
-func parseSpot(text string) (s Spot, ok bool) {
+func parseSpot(text string) (s Position, ok bool) {
 	day, place, _ := strings.Cut(text, ".")
 	n, err := strconv.ParseInt(place, 36, 64)
 	_, notADay := time.Parse(time.DateOnly, day)
-	return Spot{day, n}, err == nil && notADay == nil && n >= 0
+	return Position{day, n}, err == nil && notADay == nil && n >= 0
 }
 
-func idOf(s Spot, mark uint32) string { return fmt.Sprintf("%s.%08x", s, mark) }
+func idOf(s Position, mark uint32) string { return fmt.Sprintf("%s.%08x", s, mark) }
 
-func parseID(id string) (s Spot, mark uint32, err error) {
+func parseID(id string) (s Position, mark uint32, err error) {
 	at := strings.LastIndexByte(id, '.')
 	if at > 0 {
 		n, err := strconv.ParseUint(id[at+1:], 16, 32)

@@ -210,7 +210,7 @@ func (x *Index) index(ctx context.Context, days []audit.Day) (known []Indexed, m
 		i := slices.IndexFunc(known, func(d Indexed) bool { return d.Day == day.Name })
 		if i < 0 {
 			i = len(known)
-			known = append(known, Indexed{Day: day.Name, Sound: true})
+			known = append(known, Indexed{Day: day.Name, Complete: true})
 		}
 		for d := &known[i]; d.Next < day.End; left-- {
 			if left == 0 || x.isClosed() {
@@ -240,7 +240,7 @@ func dropStale(ctx context.Context, store Store, known []Indexed, days []audit.D
 	for _, d := range known {
 		i := slices.IndexFunc(days, func(day audit.Day) bool { return day.Name == d.Day })
 		// A sealed last line without a newline counts as if it had one.
-		if i >= 0 && d.Next <= days[i].End+1 && d.Sound {
+		if i >= 0 && d.Next <= days[i].End+1 && d.Complete {
 			left = append(left, d)
 			continue
 		}

@@ -25,15 +25,15 @@ func TestMemory(t *testing.T) {
 
 func TestNumberedLines(t *testing.T) {
 	auditindextest.Model(t, func() auditindex.Store { return &auditindextest.Memory{} },
-		func(b *auditindextest.Book) audit.Reader { return auditindextest.Numbered{Book: b} })
+		func(b *auditindextest.Folder) audit.Reader { return auditindextest.Numbered{Folder: b} })
 }
 
-func indexOf(b *auditindextest.Book) *auditindex.Index {
+func indexOf(b *auditindextest.Folder) *auditindex.Index {
 	return auditindextest.IndexOf(b, audit.Folder{FS: b}, &auditindextest.Memory{})
 }
 
 // indexed returns an index of all records of a book.
-func indexed(t *testing.T, b *auditindextest.Book) *auditindex.Index {
+func indexed(t *testing.T, b *auditindextest.Folder) *auditindex.Index {
 	t.Helper()
 	x := indexOf(b)
 	if err := x.Refresh(t.Context()); err != nil || x.Status().Loading {
@@ -43,7 +43,7 @@ func indexed(t *testing.T, b *auditindextest.Book) *auditindex.Index {
 }
 
 func TestPageRejectsCursors(t *testing.T) {
-	b := auditindextest.NewBook()
+	b := auditindextest.NewFolder()
 	b.Add("t", "ann", "ok", 0)
 	l := indexed(t, b)
 	for _, cursor := range []string{
@@ -60,7 +60,7 @@ func TestPageRejectsCursors(t *testing.T) {
 // are recorded, and that Refresh indexes the rest.
 func TestFollowLeavesMuchToRefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := auditindextest.NewBook()
+		b := auditindextest.NewFolder()
 		for range 9000 {
 			b.Add("t", "ann", "ok", 0)
 		}
@@ -87,8 +87,8 @@ func TestFollowLeavesMuchToRefresh(t *testing.T) {
 
 // TestOne checks whether a record fits its neighbors.
 func TestOne(t *testing.T) {
-	write := func() (*auditindextest.Book, []string) {
-		b := auditindextest.NewBook()
+	write := func() (*auditindextest.Folder, []string) {
+		b := auditindextest.NewFolder()
 		for _, who := range []string{"ann", "bob"} {
 			b.Add("t", who, "ok", 0)
 		}
@@ -111,49 +111,49 @@ func TestOne(t *testing.T) {
 		Sealed        bool
 		Before, After auditindex.Link
 	}
-	good := verdict{true, auditindex.Fits, auditindex.Fits}
+	good := verdict{true, auditindex.Linked, auditindex.Linked}
 	for _, tc := range []struct {
 		name   string
-		damage func(b *auditindextest.Book)
+		damage func(b *auditindextest.Folder)
 		want   map[int]verdict // by the number of the record
 	}{
 		{
-			"as recorded", func(*auditindextest.Book) {},
+			"as recorded", func(*auditindextest.Folder) {},
 			map[int]verdict{
-				0: {true, auditindex.End, auditindex.Fits}, 1: good, 2: good, 3: good,
-				4: {true, auditindex.Fits, auditindex.End},
+				0: {true, auditindex.End, auditindex.Linked}, 1: good, 2: good, 3: good,
+				4: {true, auditindex.Linked, auditindex.End},
 			},
 		},
-		{"altered", func(b *auditindextest.Book) {
+		{"altered", func(b *auditindextest.Folder) {
 			b.Files[first] = []byte(strings.Replace(string(b.Files[first]), "ann", "amy", 1))
-		}, map[int]verdict{0: {false, auditindex.End, auditindex.Fits}, 1: good}},
+		}, map[int]verdict{0: {false, auditindex.End, auditindex.Linked}, 1: good}},
 		{
-			"the day before is gone", func(b *auditindextest.Book) { delete(b.Files, first) },
-			map[int]verdict{2: {true, auditindex.Broken, auditindex.Fits}},
+			"the day before is gone", func(b *auditindextest.Folder) { delete(b.Files, first) },
+			map[int]verdict{2: {true, auditindex.Broken, auditindex.Linked}},
 		},
-		{"the end of the day before is gone", func(b *auditindextest.Book) {
+		{"the end of the day before is gone", func(b *auditindextest.Folder) {
 			line, _, _ := strings.Cut(string(b.Files[first]), "\n")
 			b.Files[first] = []byte(line + "\n")
-		}, map[int]verdict{0: {true, auditindex.End, auditindex.Broken}, 2: {true, auditindex.Broken, auditindex.Fits}}},
-		{"one in between is another", func(b *auditindextest.Book) {
+		}, map[int]verdict{0: {true, auditindex.End, auditindex.Broken}, 2: {true, auditindex.Broken, auditindex.Linked}}},
+		{"one in between is another", func(b *auditindextest.Folder) {
 			lines := strings.SplitAfter(string(b.Files[second]), "\n")
 			lines[1] = strings.Repeat("x", len(lines[1])-1) + "\n"
 			b.Files[second] = []byte(strings.Join(lines, ""))
-		}, map[int]verdict{2: {true, auditindex.Fits, auditindex.Broken}, 4: {true, auditindex.Broken, auditindex.End}}},
+		}, map[int]verdict{2: {true, auditindex.Linked, auditindex.Broken}, 4: {true, auditindex.Broken, auditindex.End}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b, ids := write()
 			tc.damage(b)
 			for i, want := range tc.want {
-				r, err := indexOf(b).One(t.Context(), ids[i])
+				r, err := indexOf(b).Record(t.Context(), ids[i])
 				if err != nil {
 					t.Fatal(err)
 				}
 				if got := (verdict{r.Sealed, r.Before, r.After}); got != want {
 					t.Errorf("record %d: %+v, want %+v", i, got, want)
 				}
-				if r.Holds() != (want.Sealed && want.Before != auditindex.Broken && want.After != auditindex.Broken) {
-					t.Errorf("record %d: Holds = %v", i, r.Holds())
+				if r.Intact() != (want.Sealed && want.Before != auditindex.Broken && want.After != auditindex.Broken) {
+					t.Errorf("record %d: Holds = %v", i, r.Intact())
 				}
 			}
 		})
@@ -164,7 +164,7 @@ func TestOne(t *testing.T) {
 		strings.Replace(ids[1], "2026-01-09", "2026-01-08",
 			1), "2026-01-09.1.00000000", "2026-01-09.zzzz.00000000", "../../etc.0.00000000",
 	} {
-		if _, err := indexOf(b).One(t.Context(), id); err == nil {
+		if _, err := indexOf(b).Record(t.Context(), id); err == nil {
 			t.Errorf("One(%q) gives a record", id)
 		}
 	}
@@ -172,7 +172,7 @@ func TestOne(t *testing.T) {
 
 // TestMidnightLinks checks the links when another process still writes to the old day.
 func TestMidnightLinks(t *testing.T) {
-	b := auditindextest.NewBook()
+	b := auditindextest.NewFolder()
 	b.Clock = time.Date(2026, 1, 9, 23, 59, 30, 0, time.UTC)
 	b.Add("t", "ann", "ok", 0)
 	fork := b.Last
@@ -184,7 +184,7 @@ func TestMidnightLinks(t *testing.T) {
 		t.Fatal(page, err)
 	}
 	for _, c := range page.Calls {
-		if r, err := indexOf(b).One(t.Context(), c.ID()); err != nil || !r.Holds() {
+		if r, err := indexOf(b).Record(t.Context(), c.ID()); err != nil || !r.Intact() {
 			t.Errorf("%s: %+v, %v", c.Caller, r, err)
 		}
 	}
@@ -198,7 +198,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(`{"time":"2026-01-09T10:00:00Z","tool":"t","outcome":"ok","micros":-1,"bytes":99999999999,"hash":"zz"}`)
 	f.Add(`{"time":1,"tool":{},"outcome":[]}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		b := auditindextest.NewBook()
+		b := auditindextest.NewFolder()
 		b.Raw(text + "\n")
 		x := indexed(t, b)
 		page, err := x.Page(t.Context(), auditindex.Filter{}, "", 100)
@@ -209,7 +209,7 @@ func FuzzParse(f *testing.F) {
 			if c.Took < 0 || c.Bytes < 0 || c.Tool == "" || c.Outcome == "" {
 				t.Errorf("%+v", c)
 			}
-			if _, err := x.One(t.Context(), c.ID()); err != nil {
+			if _, err := x.Record(t.Context(), c.ID()); err != nil {
 				t.Error(err)
 			}
 		}

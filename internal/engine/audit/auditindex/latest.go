@@ -25,7 +25,7 @@ func (x *Index) Latest(ctx context.Context, f Filter, limit int) ([]jsontree.Val
 		}
 		err := l.read(ctx, day.Name, next)
 		if err == nil && next > 0 {
-			err = l.lookup(ctx, Spot{day.Name, next})
+			err = l.lookup(ctx, Position{day.Name, next})
 		}
 		if err != nil || len(l.found) >= limit {
 			return l.found[:min(limit, len(l.found))], err
@@ -57,7 +57,7 @@ func (l *latest) use(ctx context.Context) {
 	}
 	l.table, l.query, l.next = table, table.query(&l.filter), map[string]int64{}
 	for _, d := range known {
-		if d.Sound {
+		if d.Complete {
 			l.next[d.Day] = d.Next
 		}
 	}
@@ -71,7 +71,7 @@ func (l *latest) read(ctx context.Context, day string, down int64) error {
 			return err
 		}
 		for i := range lines {
-			if place = lines[i].Place; place < down || len(l.found) >= l.limit {
+			if place = lines[i].Offset; place < down || len(l.found) >= l.limit {
 				return nil
 			}
 			l.add(day, &lines[i])
@@ -87,22 +87,22 @@ func (l *latest) add(day string, line *audit.Line) {
 }
 
 // lookup collects calls of a day from the index, which has them up to a spot.
-func (l *latest) lookup(ctx context.Context, end Spot) error {
+func (l *latest) lookup(ctx context.Context, end Position) error {
 	if len(l.query.Kinds) == 0 {
 		return nil
 	}
 	q := l.query
-	q.After, q.Before, q.Limit = Spot{end.Day, -1}, end, l.limit-len(l.found)
+	q.After, q.Before, q.Limit = Position{end.Day, -1}, end, l.limit-len(l.found)
 	calls, err := l.table.page(ctx, q)
 	if err != nil {
 		return err
 	}
 	for i := range calls {
-		lines, err := l.index.Records.From(ctx, end.Day, calls[i].Place, 1)
+		lines, err := l.index.Records.From(ctx, end.Day, calls[i].Offset, 1)
 		if err != nil {
 			return err
 		}
-		if len(lines) > 0 && lines[0].Place == calls[i].Place {
+		if len(lines) > 0 && lines[0].Offset == calls[i].Offset {
 			l.add(end.Day, &lines[0])
 		}
 	}

@@ -25,21 +25,21 @@ func IsFailure(outcome string) bool {
 
 // Filter selects calls. An empty field matches all.
 type Filter struct {
-	Tool    string // set/name, or only the name
-	Caller  string
-	Outcome string // or Failed
-	Face    string
-	Without string    // a front end whose calls are left out
-	From    time.Time // the first instant
-	To      time.Time // the first instant that is too late
+	Tool           string // set/name, or only the name
+	Caller         string
+	Outcome        string // or Failed
+	Frontend       string
+	ExceptFrontend string    // a front end whose calls are left out
+	From           time.Time // the first instant
+	To             time.Time // the first instant that is too late
 }
 
 func (f *Filter) fits(k *Kind) bool {
 	_, name, _ := strings.Cut(k.Tool, "/")
 	return (f.Tool == "" || f.Tool == k.Tool || f.Tool == name) &&
 		(f.Caller == "" || f.Caller == k.Caller) &&
-		(f.Face == "" || f.Face == k.Face) &&
-		(f.Without == "" || f.Without != k.Face) &&
+		(f.Frontend == "" || f.Frontend == k.Frontend) &&
+		(f.ExceptFrontend == "" || f.ExceptFrontend != k.Frontend) &&
 		(f.Outcome == "" || f.Outcome == k.Outcome || f.Outcome == Failed && IsFailure(k.Outcome))
 }
 
@@ -80,12 +80,12 @@ func (t *counts) query(f *Filter) Query {
 			}
 		}
 	}
-	q.Before.Place++
+	q.Before.Offset++
 	// A page is found by sorting all matching calls, or by reading all calls from the newest until
 	// enough of them match: about 50 * all / total, each in an eighth of the time.
-	q.Few = total*total <= 6*all
+	q.FewMatches = total*total <= 6*all
 	if !f.From.IsZero() { // a record is never on an earlier day than its call
-		q.After = Spot{f.From.UTC().Format(time.DateOnly), -1}
+		q.After = Position{f.From.UTC().Format(time.DateOnly), -1}
 	}
 	slices.Sort(q.Kinds)
 	return q
@@ -98,7 +98,7 @@ type Count struct {
 }
 
 // Names are the values that calls can be filtered by, most frequent first.
-type Names struct{ Tools, Callers, Faces, Outcomes []Count }
+type Names struct{ Tools, Callers, Frontends, Outcomes []Count }
 
 // Sums counts calls.
 type Sums struct {
@@ -123,10 +123,10 @@ func (t *counts) sums(f *Filter) (s Sums) {
 				s.Failed += n
 			}
 		}
-		if f.Without == "" || f.Without != kind.Face {
+		if f.ExceptFrontend == "" || f.ExceptFrontend != kind.Frontend {
 			tools[kind.Tool] += n
 			callers[kind.Caller] += n
-			frontends[kind.Face] += n
+			frontends[kind.Frontend] += n
 			outcomes[kind.Outcome] += n
 		}
 	}
@@ -174,13 +174,13 @@ func (x *Index) Page(ctx context.Context, f Filter, cursor string, limit int) (p
 	q := t.query(&f)
 	q.Limit = limit + 1
 	if len(q.Kinds) > 0 && newer {
-		p, err = t.part(ctx, q, Spot{}, at)
+		p, err = t.part(ctx, q, Position{}, at)
 	}
 	if len(q.Kinds) > 0 && err == nil && len(p.Calls) < limit { // the first page is always full
 		if !older {
-			at = Spot{}
+			at = Position{}
 		}
-		p, err = t.part(ctx, q, at, Spot{})
+		p, err = t.part(ctx, q, at, Position{})
 	}
 	p.Sums = t.sums(&f)
 	return p, err
@@ -188,11 +188,11 @@ func (x *Index) Page(ctx context.Context, f Filter, cursor string, limit int) (p
 
 // part returns the newest calls before a spot, or the oldest after one; without a spot the newest
 // of all.
-func (t *counts) part(ctx context.Context, q Query, before, after Spot) (p Page, err error) {
-	if before != (Spot{}) && before.less(q.Before) {
+func (t *counts) part(ctx context.Context, q Query, before, after Position) (p Page, err error) {
+	if before != (Position{}) && before.less(q.Before) {
 		q.Before = before
 	}
-	if q.OldestFirst = after != (Spot{}); q.After.less(after) {
+	if q.OldestFirst = after != (Position{}); q.After.less(after) {
 		q.After = after
 	}
 	if p.Calls, err = t.page(ctx, q); err != nil || len(p.Calls) == 0 {
@@ -206,7 +206,7 @@ func (t *counts) part(ctx context.Context, q Query, before, after Spot) (p Page,
 	if more || q.OldestFirst {
 		p.Older = olderThan + p.Calls[len(p.Calls)-1].String()
 	}
-	if before != (Spot{}) || more && q.OldestFirst {
+	if before != (Position{}) || more && q.OldestFirst {
 		p.Newer = newerThan + p.Calls[0].String()
 	}
 	return p, nil

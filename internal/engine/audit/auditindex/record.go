@@ -25,27 +25,27 @@ type Link string
 
 // The links.
 const (
-	Fits   Link = "fits"
+	Linked Link = "fits"
 	Broken Link = "broken" // a record is missing, out of order, altered or inserted
 	End    Link = "end"    // there is no further record
 )
 
-// Holds reports whether the record and its neighbors are unchanged since they were recorded.
-func (r *Record) Holds() bool { return r.Sealed && r.Before != Broken && r.After != Broken }
+// Intact reports whether the record and its neighbors are unchanged since they were recorded.
+func (r *Record) Intact() bool { return r.Sealed && r.Before != Broken && r.After != Broken }
 
-// One returns the complete record of a call, without the index. The error is contract.NotFound if
+// Record returns the complete record of a call, without the index. The error is contract.NotFound if
 // there is no call with this id.
-func (x *Index) One(ctx context.Context, id string) (Record, error) {
+func (x *Index) Record(ctx context.Context, id string) (Record, error) {
 	at, mark, err := parseID(id)
 	if err != nil {
 		return Record{}, err
 	}
-	found, err := x.Records.From(ctx, at.Day, at.Place, 2)
+	found, err := x.Records.From(ctx, at.Day, at.Offset, 2)
 	if err != nil {
 		return Record{}, err
 	}
 	r := Record{File: audit.FileOf(at.Day)}
-	if len(found) == 0 || found[0].Place != at.Place || !r.read(found[0].Text, mark) {
+	if len(found) == 0 || found[0].Offset != at.Offset || !r.read(found[0].Text, mark) {
 		return Record{}, contract.Errorf(contract.NotFound, "There is no call %q on record", id)
 	}
 	if r.Before, err = x.linkBefore(ctx, at, r.Prev); err == nil {
@@ -71,14 +71,14 @@ func (r *Record) read(line []byte, mark uint32) bool {
 
 func fits(is bool) Link {
 	if is {
-		return Fits
+		return Linked
 	}
 	return Broken
 }
 
 // linkBefore compares a record with the one before it.
-func (x *Index) linkBefore(ctx context.Context, at Spot, prev string) (Link, error) {
-	before, err := x.Records.Before(ctx, at.Day, at.Place, 1)
+func (x *Index) linkBefore(ctx context.Context, at Position, prev string) (Link, error) {
+	before, err := x.Records.Before(ctx, at.Day, at.Offset, 1)
 	if err != nil {
 		return "", err
 	}
@@ -134,7 +134,7 @@ func (x *Index) linkAfter(ctx context.Context, day, hash string, next []audit.Li
 		}
 		prev := prevOf(first[0].Text)
 		if prev == hash {
-			return Fits, nil
+			return Linked, nil
 		}
 		return x.dayBefore(ctx, d.Name, prev)
 	}

@@ -32,11 +32,11 @@ type Store interface {
 
 // Indexed is how much of a day is indexed.
 type Indexed struct {
-	Day    string
-	Next   int64 // the place of the first line that is not indexed
-	Calls  int
-	Broken int  // lines that are not records
-	Sound  bool // the index still has the calls
+	Day      string
+	Next     int64 // the place of the first line that is not indexed
+	Calls    int
+	Broken   int  // lines that are not records
+	Complete bool // the index still has the calls
 }
 
 // Batch holds the calls of some lines of a day.
@@ -49,22 +49,22 @@ type Batch struct {
 
 // Kind holds the properties that calls are filtered by. There are few kinds and many calls.
 type Kind struct {
-	Tool    string // set/name, or the method of a request that is not a tool call
-	Caller  string
-	Face    string
-	Outcome string
+	Tool     string // set/name, or the method of a request that is not a tool call
+	Caller   string
+	Frontend string
+	Outcome  string
 }
 
 // KnownKind is a kind with indexed calls.
 type KnownKind struct {
 	Kind
-	Last Spot // no call of the kind comes after it
+	Last Position // no call of the kind comes after it
 }
 
 // Call is one call in a list.
 type Call struct {
 	Kind
-	Spot
+	Position
 	KindID  int64 // the number of its kind; 0 if unknown
 	Mark    uint32
 	Time    time.Time // when it began
@@ -75,7 +75,7 @@ type Call struct {
 }
 
 // ID returns a permanent id of the call: the position of its record, and the start of its hash.
-func (c Call) ID() string { return idOf(c.Spot, c.Mark) }
+func (c Call) ID() string { return idOf(c.Position, c.Mark) }
 
 // Timed is when a call began and how long it took.
 type Timed struct {
@@ -87,11 +87,11 @@ type Timed struct {
 // Query selects calls.
 type Query struct {
 	Kinds       []int64
-	Few         bool      // there are few such calls
+	FewMatches  bool      // there are few such calls
 	From        time.Time // the first instant; the zero time is the first call
 	To          time.Time // the first instant that is too late; the zero time means no end
-	After       Spot      // only calls after it; the zero spot is before the first
-	Before      Spot      // only calls before it
+	After       Position  // only calls after it; the zero spot is before the first
+	Before      Position  // only calls before it
 	OldestFirst bool
 	Limit       int
 }

@@ -48,7 +48,7 @@ func (m *Memory) look(id idempotency.ID, request string, now time.Time) ([]byte,
 	case r == nil || !r.kept && r.lease.IsZero():
 		return nil, false, nil
 	case r.request != request:
-		return nil, false, idempotency.ErrOther
+		return nil, false, idempotency.ErrKeyReused
 	case r.kept:
 		return r.answer, true, nil
 	case now.Before(r.lease):

@@ -120,11 +120,11 @@ func otherRequest(t *testing.T, s idempotency.Store) {
 	withEach(t, s, func(t *testing.T, do doFunc, id idempotency.ID) {
 		answer, replayed, err := do(t.Context(), id, "r", returns("1"))
 		expect(t, answer, replayed, err, "1", false)
-		if _, found, err := s.Find(t.Context(), id, "other", noon); found || !errors.Is(err, idempotency.ErrOther) {
+		if _, found, err := s.Find(t.Context(), id, "other", noon); found || !errors.Is(err, idempotency.ErrKeyReused) {
 			t.Errorf("Find: %v, %v", found, err)
 		}
 		for _, again := range methods(s) {
-			if _, _, err := again(t.Context(), id, "other", never(t)); !errors.Is(err, idempotency.ErrOther) {
+			if _, _, err := again(t.Context(), id, "other", never(t)); !errors.Is(err, idempotency.ErrKeyReused) {
 				t.Errorf("error %v, want ErrOther", err)
 			}
 		}
@@ -241,7 +241,7 @@ func claimLapses(t *testing.T, s idempotency.Store) {
 				t.Errorf("DoOutside at %v: %v; want %v", now, err, want)
 			}
 		}
-		if _, _, err := s.Find(ctx, id, "other", noon); !errors.Is(err, idempotency.ErrOther) {
+		if _, _, err := s.Find(ctx, id, "other", noon); !errors.Is(err, idempotency.ErrKeyReused) {
 			t.Errorf("another request: %v", err)
 		}
 		return []byte("1"), nil // after the lease, but the outcome is known

@@ -62,7 +62,7 @@ func addRejects(t *testing.T, s identity.TokenStore) {
 	add(t, s, token("t1", "ci"))
 	again := token("t2", "ci")
 	again.Created = noon.Add(time.Hour - time.Microsecond)
-	contracttest.Fails(t, s.Add(t.Context(), again), contract.Conflict, "ci")
+	contracttest.WantError(t, s.Add(t.Context(), again), contract.Conflict, "ci")
 	add(t, s, token("t3", "CI"))
 	if n := len(list(t, s)); n != 2 {
 		t.Errorf("%d tokens are kept, want 2", n)
@@ -85,7 +85,7 @@ func addFreed(t *testing.T, s identity.TokenStore) {
 
 func concurrentAdd(t *testing.T, s identity.TokenStore) {
 	var added atomic.Int32
-	contracttest.Together(16, func(i int) {
+	contracttest.Concurrently(16, func(i int) {
 		err := s.Add(t.Context(), token(fmt.Sprint("t", i), "ci"))
 		switch {
 		case err == nil:
@@ -100,14 +100,14 @@ func concurrentAdd(t *testing.T, s identity.TokenStore) {
 }
 
 func addMany(t *testing.T, s identity.TokenStore) {
-	contracttest.Together(8, func(worker int) {
-		for i := worker; i < identity.MostTokens; i += 8 {
+	contracttest.Concurrently(8, func(worker int) {
+		for i := worker; i < identity.MaxTokens; i += 8 {
 			if err := s.Add(t.Context(), token(fmt.Sprint("t", i), fmt.Sprint("n", i))); err != nil {
 				t.Errorf("add: %v", err)
 			}
 		}
 	})
-	contracttest.Fails(t, s.Add(t.Context(), token("x", "one too many")), contract.Limited, "1000")
+	contracttest.WantError(t, s.Add(t.Context(), token("x", "one too many")), contract.Limited, "1000")
 	if _, err := s.Revoke(t.Context(), "n7", noon); err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func revokeNothing(t *testing.T, s identity.TokenStore) {
 	add(t, s, token("t1", "ci"))
 	for _, name := range []string{"", "t", "c", "%", "ci ", "CI", "nul \x00", "no UTF-8 \xff"} {
 		_, err := s.Revoke(t.Context(), name, noon)
-		contracttest.Fails(t, err, contract.NotFound)
+		contracttest.WantError(t, err, contract.NotFound)
 	}
 	if got := list(t, s)[0]; !got.Revoked.IsZero() {
 		t.Error("another token was revoked")

@@ -47,13 +47,13 @@ var noon = time.Date(2026, 8, 1, 12, 0, 0, 123456000, time.UTC)
 // working returns a new task.
 func working(id string) jobs.Task {
 	return jobs.Task{
-		ID: id, Place: "/w", Principal: "ada", Tool: "ask", Digest: "sha256:abc", Face: "mcp", Client: "client 1.0",
+		ID: id, Workspace: "/w", Principal: "ada", Tool: "ask", Digest: "sha256:abc", Frontend: "mcp", Client: "client 1.0",
 		Arguments: []byte(`{"path":"docs/ü.md"}`), Capabilities: []engine.Capability{engine.Forms, engine.Tasks},
 		CreatedAt: noon, TTL: time.Hour, Poll: 500 * time.Millisecond,
 		Status: jobs.Working, UpdatedAt: noon,
-		Round:   engine.Round{Number: 1, Approved: true, Asked: noon.Add(-time.Second), Key: "k-1"},
-		Answers: map[string]jsontree.Value{"before": parse(`{"action":"accept","content":{"n":1.50,"<b>":null}}`)},
-		Owner:   "here", LeaseUntil: noon.Add(20 * time.Second),
+		Continuation: engine.Continuation{Attempt: 1, Approved: true, Asked: noon.Add(-time.Second), Key: "k-1"},
+		Answers:      map[string]jsontree.Value{"before": parse(`{"action":"accept","content":{"n":1.50,"<b>":null}}`)},
+		Owner:        "here", LeaseUntil: noon.Add(20 * time.Second),
 	}
 }
 
@@ -64,7 +64,7 @@ func waiting(t jobs.Task) jobs.Task {
 	guarded.Guarded = true
 	t.Questions = []engine.Question{engine.Form("name", "Your <name>?", parse(`{"type":"object","properties":{"z":{},"a":{}}}`)), guarded}
 	t.Asked = []string{"name", "sure"}
-	t.Round = engine.Round{Number: 2, Asked: noon.Add(time.Second), Key: "k-2"}
+	t.Continuation = engine.Continuation{Attempt: 2, Asked: noon.Add(time.Second), Key: "k-2"}
 	t.Owner, t.LeaseUntil = "", time.Time{}
 	return t
 }
@@ -96,17 +96,17 @@ func addDeletesExpired(t *testing.T, s jobs.Store) {
 	later.CreatedAt = noon.Add(time.Minute)
 	add(t, s, later)
 	_, err := s.Get(t.Context(), "a0")
-	contracttest.Fails(t, err, contract.NotFound, "a0")
+	contracttest.WantError(t, err, contract.NotFound, "a0")
 	get(t, s, "a1")
 }
 
 func addRejects(t *testing.T, s jobs.Store) {
-	for i := range jobs.MostUnfinished {
+	for i := range jobs.MaxUnfinished {
 		add(t, s, working(fmt.Sprint("a", i)))
 	}
-	contracttest.Fails(t, s.Add(t.Context(), working("b")), contract.Limited, "200")
+	contracttest.WantError(t, s.Add(t.Context(), working("b")), contract.Limited, "200")
 	_, err := s.Get(t.Context(), "b")
-	contracttest.Fails(t, err, contract.NotFound, "b")
+	contracttest.WantError(t, err, contract.NotFound, "b")
 
 	other := working("c")
 	other.Principal = "grace"
@@ -116,7 +116,7 @@ func addRejects(t *testing.T, s jobs.Store) {
 }
 
 func addCounts(t *testing.T, s jobs.Store) {
-	for i := range jobs.MostUnfinished {
+	for i := range jobs.MaxUnfinished {
 		task := working(fmt.Sprint("a", i))
 		add(t, s, task)
 		if i%2 == 0 {
@@ -125,7 +125,7 @@ func addCounts(t *testing.T, s jobs.Store) {
 	}
 	late := working("b")
 	late.CreatedAt = working("").LeaseUntil.Add(-time.Microsecond)
-	contracttest.Fails(t, s.Add(t.Context(), late), contract.Limited)
+	contracttest.WantError(t, s.Add(t.Context(), late), contract.Limited)
 	late.CreatedAt = working("").LeaseUntil // lapsed tasks make room
 	add(t, s, late)
 }
@@ -134,7 +134,7 @@ func getNothing(t *testing.T, s jobs.Store) {
 	add(t, s, working("a1"))
 	for _, id := range []string{"a", "a11", "A1", "%", ""} {
 		_, err := s.Get(t.Context(), id)
-		contracttest.Fails(t, err, contract.NotFound, id)
+		contracttest.WantError(t, err, contract.NotFound, id)
 	}
 }
 
@@ -181,7 +181,7 @@ func swapOlder(t *testing.T, s jobs.Store) {
 
 	refused(t, s, working("nothing"))
 	_, err := s.Get(t.Context(), "nothing")
-	contracttest.Fails(t, err, contract.NotFound)
+	contracttest.WantError(t, err, contract.NotFound)
 }
 
 func swapFinal(t *testing.T, s jobs.Store) {
@@ -204,7 +204,7 @@ func concurrentSwap(t *testing.T, s jobs.Store) {
 		task := get(t, s, id)
 		var winners atomic.Int32
 		var winner atomic.Value
-		contracttest.Together(16, func(i int) {
+		contracttest.Concurrently(16, func(i int) {
 			mine := task
 			mine.Message = fmt.Sprint("by ", i)
 			kept, err := s.Swap(t.Context(), mine)

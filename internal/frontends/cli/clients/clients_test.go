@@ -38,10 +38,10 @@ func TestPlaces(t *testing.T) {
 }
 
 func TestSystemOf(t *testing.T) {
-	if _, err := SystemOf("linux", unset); err == nil || !strings.Contains(err.Error(), "HOME is not set") {
+	if _, err := NewSystem("linux", unset); err == nil || !strings.Contains(err.Error(), "HOME is not set") {
 		t.Errorf("no home is %v", err)
 	}
-	if s, err := SystemOf("linux", func(string) (string, bool) { return "/home/ada", true }); err != nil || s.Home != "/home/ada" {
+	if s, err := NewSystem("linux", func(string) (string, bool) { return "/home/ada", true }); err != nil || s.Home != "/home/ada" {
 		t.Errorf("%+v, %v", s, err)
 	}
 }

@@ -14,19 +14,19 @@ import (
 type Change struct {
 	File   string // with symbolic links resolved
 	Backup string // path of the backup that this change makes; "" for none
-	Was    Was
+	Prior  PriorState
 }
 
-// Was is the state of an entry before a change.
-type Was string
+// PriorState is the state of an entry before a change.
+type PriorState string
 
 // The states of an entry before a change.
 const (
-	Absent   Was = "absent"   // there was no entry
-	Other    Was = "other"    // there was a different entry
-	Same     Was = "same"     // the entry was up to date; nothing was changed
-	Restored Was = "restored" // removed; the file is as it was before Install, byte for byte
-	Removed  Was = "removed"  // removed; changes that others made since Install are kept
+	Absent    PriorState = "absent"   // there was no entry
+	Different PriorState = "other"    // there was a different entry
+	Same      PriorState = "same"     // the entry was up to date; nothing was changed
+	Restored  PriorState = "restored" // removed; the file is as it was before Install, byte for byte
+	Removed   PriorState = "removed"  // removed; changes that others made since Install are kept
 )
 
 // Plan returns the change that Install would make.
@@ -46,7 +46,7 @@ func (c *Client) Install(file string, s Server) (Change, error) {
 	if err != nil {
 		return Change{}, err
 	}
-	if _, change, err := k.planned(s); err != nil || change.Was == Same {
+	if _, change, err := k.planned(s); err != nil || change.Prior == Same {
 		return change, err
 	}
 	made, err := makeFolders(filepath.Dir(k.file))
@@ -62,10 +62,10 @@ func (c *Client) Install(file string, s Server) (Change, error) {
 		return Change{}, err
 	}
 	after, change, err := k.planned(s)
-	if err != nil || change.Was == Same {
+	if err != nil || change.Prior == Same {
 		return change, err
 	}
-	undo, err := k.writeBackup(made, change.Was)
+	undo, err := k.writeBackup(made, change.Prior)
 	if err == nil {
 		err = k.replace(after)
 	}
@@ -141,7 +141,7 @@ func (k *clientFile) explain(err error) error {
 
 // planned returns the new text of the file and the change to it.
 func (k *clientFile) planned(s Server) ([]byte, Change, error) {
-	change := Change{File: k.file, Was: Absent}
+	change := Change{File: k.file, Prior: Absent}
 	raw, entry, err := k.client.in.get(k.text, s.Name)
 	if err != nil {
 		return nil, change, k.explain(err)
@@ -152,15 +152,15 @@ func (k *clientFile) planned(s Server) ([]byte, Change, error) {
 	}
 	switch {
 	case raw != nil && bytes.Equal(after, k.text):
-		change.Was = Same
+		change.Prior = Same
 		return after, change, nil
 	case raw != nil:
-		change.Was = Other
+		change.Prior = Different
 	}
 	if err := k.checkIntended(entry); err != nil {
 		return nil, change, err
 	}
-	if k.exists && !k.hasBackup(change.Was) {
+	if k.exists && !k.hasBackup(change.Prior) {
 		change.Backup = k.backup()
 	} else if len(entry.others) > 0 && !entry.sameKind(s) {
 		return nil, change, fmt.Errorf("%s was not changed: the present entry %s has the fields %s, which would be "+
@@ -172,8 +172,8 @@ func (k *clientFile) planned(s Server) ([]byte, Change, error) {
 
 // hasBackup reports whether a backup from before the first Install exists. A later Install must not
 // replace it.
-func (k *clientFile) hasBackup(was Was) bool {
-	return was == Other && (pathExists(k.backup()) || pathExists(k.marker()))
+func (k *clientFile) hasBackup(was PriorState) bool {
+	return was == Different && (pathExists(k.backup()) || pathExists(k.marker()))
 }
 
 // checkIntended rejects changes that are possible but not intended: to a file that its owner made
@@ -204,7 +204,7 @@ func (k *clientFile) marker() string { return k.file + "." + k.name + "-made" }
 
 // writeBackup writes the backup or the marker. undo, which is valid even after an error, removes it
 // again. An older backup is not replaced if the entry exists: it is from before the first Install.
-func (k *clientFile) writeBackup(made []string, was Was) (undo func() error, err error) {
+func (k *clientFile) writeBackup(made []string, was PriorState) (undo func() error, err error) {
 	if !k.exists {
 		text := "Remit made the file beside this one, and these folders for it.\n" + strings.Join(made, "\n")
 		undo = func() error { return removeIfExists(k.marker()) }
@@ -245,18 +245,18 @@ func (c *Client) Remove(file, name string) (Change, error) {
 		return Change{}, err
 	}
 	if !k.exists {
-		return Change{File: k.file, Was: Absent}, nil
+		return Change{File: k.file, Prior: Absent}, nil
 	}
 	was, folders, err := c.removeLocked(k.file, name)
 	for i := len(folders) - 1; i >= 0 && err == nil; i-- {
 		_ = os.Remove(folders[i]) // fails if others have stored files there
 	}
-	return Change{File: k.file, Was: was}, err
+	return Change{File: k.file, Prior: was}, err
 }
 
 // removeLocked removes the entry under the lock. It returns the folders that Install created and
 // that can be removed.
-func (c *Client) removeLocked(file, name string) (was Was, folders []string, err error) {
+func (c *Client) removeLocked(file, name string) (was PriorState, folders []string, err error) {
 	unlock, err := lock(file)
 	if err != nil {
 		return Absent, nil, err
@@ -281,7 +281,7 @@ func (c *Client) removeLocked(file, name string) (was Was, folders []string, err
 }
 
 // removeEntry removes the entry with the text raw.
-func (k *clientFile) removeEntry(raw []byte) (Was, []string, error) {
+func (k *clientFile) removeEntry(raw []byte) (PriorState, []string, error) {
 	in := k.client.in
 	before, err := os.ReadFile(k.backup())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -70,10 +70,10 @@ func tree(t *testing.T, folder string) map[string]string {
 	return found
 }
 
-func must(t *testing.T, want Was) func(Change, error) Change {
+func must(t *testing.T, want PriorState) func(Change, error) Change {
 	return func(got Change, err error) Change {
 		t.Helper()
-		if err != nil || got.Was != want {
+		if err != nil || got.Prior != want {
 			t.Fatalf("%+v, %v; want %s", got, err, want)
 		}
 		return got
@@ -104,7 +104,7 @@ func TestInstallAndRemove(t *testing.T) {
 				t.Errorf("%s: %+v, %v, %v", c.Name, entry, found, err)
 			}
 			must(t, Same)(c.Install(file, ours))
-			must(t, Other)(c.Install(file, Server{Name: "remit", Command: "/elsewhere/remit"}))
+			must(t, Different)(c.Install(file, Server{Name: "remit", Command: "/elsewhere/remit"}))
 			must(t, Restored)(c.Remove(file, "remit"))
 			if diff := cmp.Diff(was, tree(t, home)); diff != "" {
 				t.Errorf("%s with %q: it is not as it was: %s", c.Name, before, diff)
@@ -170,7 +170,7 @@ func TestEarlierEntry(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "mcp.json")
 	before := "{\"mcpServers\": {\"remit\": {\"command\": \"remit\", \"args\": [\"stdio\"]}}}"
 	write(t, file, before)
-	must(t, Other)(c.Install(file, ours))
+	must(t, Different)(c.Install(file, ours))
 	write(t, file, strings.Replace(read(t, file), "{", "{\"a\": 1, ", 1))
 	must(t, Removed)(c.Remove(file, "remit"))
 	if got, want := read(t, file), strings.Replace(before, "{", "{\"a\": 1, ", 1); got != want {
@@ -220,7 +220,7 @@ func TestEditedBetween(t *testing.T) {
 			return strings.NewReplacer("dark", "light", `"o3"`, `"o4"`, "at night", "by day", "# best", "# good").Replace(text)
 		}
 		write(t, file, edit(read(t, file)))
-		must(t, Other)(c.Install(file, Server{Name: "remit", Command: "/elsewhere/remit"}))
+		must(t, Different)(c.Install(file, Server{Name: "remit", Command: "/elsewhere/remit"}))
 		must(t, Removed)(c.Remove(file, "remit"))
 		if diff := cmp.Diff(strings.TrimRight(edit(existingOf(c)), "\n"), strings.TrimRight(read(t, file), "\n")); diff != "" || edit(existingOf(c)) == existingOf(c) {
 			t.Errorf("%s: -want +got\n%s", c.Name, diff)

@@ -13,9 +13,9 @@ type System struct {
 	Env  func(string) (string, bool)
 }
 
-// SystemOf returns the System of the user, with the home folder from the environment. It returns an
+// NewSystem returns the System of the user, with the home folder from the environment. It returns an
 // error if the home folder is not set.
-func SystemOf(goos string, env func(string) (string, bool)) (System, error) {
+func NewSystem(goos string, env func(string) (string, bool)) (System, error) {
 	variable := "HOME"
 	if goos == "windows" {
 		variable = "USERPROFILE"

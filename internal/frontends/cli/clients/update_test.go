@@ -57,7 +57,7 @@ func TestAddedByHand(t *testing.T) {
 		write(t, file, added.Replace(read(t, file)))
 		must(t, Same)(c.Install(file, ours))
 		second := Server{Name: "remit", Command: "/elsewhere/remit"}
-		change := must(t, Other)(c.Install(file, second))
+		change := must(t, Different)(c.Install(file, second))
 		if got := read(t, file); change.Backup != "" || !strings.Contains(got, `"mine"`) || !strings.Contains(got, "/elsewhere/remit") || strings.Contains(got, "/opt/remit") {
 			t.Errorf("%s keeps %q: %s", c.Name, change.Backup, got)
 		}

@@ -34,8 +34,8 @@ func Code(lang, text string) template.HTML {
 	return template.HTML(p.out.String()) //nolint:gosec // see the package comment
 }
 
-// Knows reports whether Code highlights a language.
-func Knows(lang string) bool { return scannerOf(strings.ToLower(lang)) != nil }
+// Supports reports whether Code highlights a language.
+func Supports(lang string) bool { return scannerOf(strings.ToLower(lang)) != nil }
 
 // scannerOf returns the scanner of a language, or nil if there is none.
 func scannerOf(lang string) func(*highlighter) {

@@ -33,30 +33,30 @@ type Collector struct {
 	Rejected int64                                            // how many spans to reject of each batch
 
 	sync.Mutex
-	Spans   []*coltrace.ExportTraceServiceRequest
-	Metrics []*colmetrics.ExportMetricsServiceRequest
-	Logs    []*collogs.ExportLogsServiceRequest
-	Headers []map[string][]string // of each request
-	Paths   []string              // of each request
-	Wrong   []string              // errors in requests
-	Tries   int                   // the number of requests
+	Spans    []*coltrace.ExportTraceServiceRequest
+	Metrics  []*colmetrics.ExportMetricsServiceRequest
+	Logs     []*collogs.ExportLogsServiceRequest
+	Headers  []map[string][]string // of each request
+	Paths    []string              // of each request
+	Errors   []string              // errors in requests
+	Requests int                   // the number of requests
 }
 
 // record records a request and returns the number of requests.
 func (c *Collector) record(header map[string][]string, path string) int {
 	c.Lock()
 	defer c.Unlock()
-	c.Tries++
+	c.Requests++
 	c.Headers = append(c.Headers, header)
 	c.Paths = append(c.Paths, path)
-	return c.Tries
+	return c.Requests
 }
 
 // Count returns the number of requests so far.
 func (c *Collector) Count() int {
 	c.Lock()
 	defer c.Unlock()
-	return c.Tries
+	return c.Requests
 }
 
 func (c *Collector) keep(m proto.Message) {
@@ -75,7 +75,7 @@ func (c *Collector) keep(m proto.Message) {
 func (c *Collector) complain(format string, args ...any) {
 	c.Lock()
 	defer c.Unlock()
-	c.Wrong = append(c.Wrong, fmt.Sprintf(format, args...))
+	c.Errors = append(c.Errors, fmt.Sprintf(format, args...))
 }
 
 func (c *Collector) called(ctx context.Context, m proto.Message) error {

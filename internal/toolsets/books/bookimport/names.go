@@ -12,12 +12,12 @@ import (
 
 // fits reports whether a name is valid in a book.
 func fits(name string) bool {
-	odd := func(r rune) bool { return !InName(r) }
+	odd := func(r rune) bool { return !IsNameRune(r) }
 	return name != "" && name[0] != '.' && !strings.Contains(name, "..") && !strings.ContainsFunc(name, odd)
 }
 
-// InName reports whether names of files and folders in a book may contain a character.
-func InName(r rune) bool {
+// IsNameRune reports whether names of files and folders in a book may contain a character.
+func IsNameRune(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' || r == '.'
 }
 
@@ -43,7 +43,7 @@ func spell(text string) string {
 		switch {
 		case unicode.IsSpace(r):
 			letters = "-"
-		case InName(r):
+		case IsNameRune(r):
 			letters = string(r)
 		}
 		switch letters {

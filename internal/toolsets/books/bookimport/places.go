@@ -93,7 +93,7 @@ func mediaKind(name string) string {
 func (p *Plan) relink(f File, text string) (changed string, links int) {
 	d := markdown.Parse(text)
 	return d.Replace(func(l markdown.Link) (string, bool) {
-		t, ok := markdown.Local(d.Destination(l))
+		t, ok := markdown.ParseTarget(d.Destination(l))
 		if !ok || t.Path == "" {
 			return "", false
 		}

@@ -19,18 +19,18 @@ import (
 
 // Limits of a book, the same as those of the book tools.
 const (
-	MostMarkdown = 1 << 20   // bytes of a Markdown file
-	MostOther    = 100 << 20 // bytes of any other file
-	maxPath      = 255       // bytes of a path in a book
-	maxFiles     = 20_000
+	MaxMarkdown = 1 << 20   // bytes of a Markdown file
+	MaxOther    = 100 << 20 // bytes of any other file
+	maxPath     = 255       // bytes of a path in a book
+	maxFiles    = 20_000
 )
 
 // Plan describes how the files of a folder are imported. Making a plan writes nothing.
 type Plan struct {
-	Files []File
-	Left  []Remark // files that are left out and need not be in the book
-	Bad   []Remark // files that should be in the book but cannot be imported
-	Title string   // the title found in the folder; "" if there is none
+	Files   []File
+	Skipped []RejectedFile // files that are left out and need not be in the book
+	Failed  []RejectedFile // files that should be in the book but cannot be imported
+	Title   string         // the title found in the folder; "" if there is none
 
 	from   fs.FS
 	places map[string]string // paths of files and folders: in the source to in the book
@@ -44,15 +44,15 @@ type File struct {
 	Links int    `json:"links"` // how many of its links change
 }
 
-// Remark is a file with the reason why it is not imported.
-type Remark struct {
-	From string `json:"from"`
-	Why  string `json:"why"`
+// RejectedFile is a file with the reason why it is not imported.
+type RejectedFile struct {
+	From   string `json:"from"`
+	Reason string `json:"why"`
 }
 
-// Make plans the import of a folder. from may be a *zip.Reader; Make then refuses archives that
+// NewPlan plans the import of a folder. from may be a *zip.Reader; NewPlan then refuses archives that
 // look malicious or damaged.
-func Make(ctx context.Context, from fs.FS, keepPlaces bool) (*Plan, error) {
+func NewPlan(ctx context.Context, from fs.FS, keepPlaces bool) (*Plan, error) {
 	from, err := unpacked(ctx, from)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func Make(ctx context.Context, from fs.FS, keepPlaces bool) (*Plan, error) {
 	if err := p.check(ctx); err != nil {
 		return nil, err
 	}
-	if len(p.Files) == 0 && len(p.Bad) == 0 {
+	if len(p.Files) == 0 && len(p.Failed) == 0 {
 		return nil, contract.Errorf(contract.Invalid, "It contains nothing to import")
 	}
 	p.Title = p.title()
@@ -86,7 +86,7 @@ func (p *Plan) check(ctx context.Context) error {
 			return err
 		}
 		if why := p.checkFile(&f); why != "" {
-			p.Bad = append(p.Bad, Remark{f.From, why})
+			p.Failed = append(p.Failed, RejectedFile{f.From, why})
 			continue
 		}
 		kept = append(kept, f)
@@ -101,8 +101,8 @@ func (p *Plan) checkFile(f *File) (why string) {
 		return fmt.Sprintf("its path in the book would have %d characters; the limit is %d", len(f.To), maxPath)
 	}
 	if !IsMarkdown(f.From) {
-		if f.Size > MostOther {
-			return fmt.Sprintf("it has %d bytes; the limit is %d (100 MiB)", f.Size, MostOther)
+		if f.Size > MaxOther {
+			return fmt.Sprintf("it has %d bytes; the limit is %d (100 MiB)", f.Size, MaxOther)
 		}
 		file, err := p.from.Open(f.From)
 		if err != nil {
@@ -121,12 +121,12 @@ func (p *Plan) checkFile(f *File) (why string) {
 
 // Markdown returns a text as the book will contain it, and how many of its links were changed.
 func (p *Plan) Markdown(f File) (text []byte, links int, err error) {
-	text, err = p.read(f.From, MostMarkdown)
+	text, err = p.read(f.From, MaxMarkdown)
 	if err != nil {
 		return nil, 0, err
 	}
-	if len(text) > MostMarkdown {
-		return nil, 0, contract.Errorf(contract.TooLarge, "it has more than %d bytes (1 MiB), the limit for Markdown", MostMarkdown)
+	if len(text) > MaxMarkdown {
+		return nil, 0, contract.Errorf(contract.TooLarge, "it has more than %d bytes (1 MiB), the limit for Markdown", MaxMarkdown)
 	}
 	if !utf8.Valid(text) {
 		return nil, 0, contract.Errorf(contract.Invalid, "it is not UTF-8, so it is not Markdown")
@@ -135,8 +135,8 @@ func (p *Plan) Markdown(f File) (text []byte, links int, err error) {
 	if links == 0 {
 		return text, 0, nil
 	}
-	if len(changed) > MostMarkdown {
-		return nil, 0, contract.Errorf(contract.TooLarge, "with its links changed it has more than %d bytes (1 MiB), the limit for Markdown", MostMarkdown)
+	if len(changed) > MaxMarkdown {
+		return nil, 0, contract.Errorf(contract.TooLarge, "with its links changed it has more than %d bytes (1 MiB), the limit for Markdown", MaxMarkdown)
 	}
 	return []byte(changed), links, nil
 }
@@ -183,7 +183,7 @@ func (p *Plan) title() string {
 		if _, ok := p.places[name]; !ok {
 			continue
 		}
-		text, err := p.read(name, MostMarkdown)
+		text, err := p.read(name, MaxMarkdown)
 		if err != nil || !utf8.Valid(text) {
 			continue
 		}

@@ -36,7 +36,7 @@ func source(names ...string) fstest.MapFS {
 
 func makePlan(t *testing.T, from fs.FS, keepPlaces bool) *bookimport.Plan {
 	t.Helper()
-	p, err := bookimport.Make(t.Context(), from, keepPlaces)
+	p, err := bookimport.NewPlan(t.Context(), from, keepPlaces)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,8 +112,8 @@ func TestWhatStaysOut(t *testing.T) {
 		t.Error(diff)
 	}
 	left := map[string]string{}
-	for _, r := range p.Left {
-		left[r.From] = r.Why
+	for _, r := range p.Skipped {
+		left[r.From] = r.Reason
 	}
 	want := map[string]string{
 		".git": "hidden", ".DS_Store": "hidden", "x/node_modules": "made by a program", "__MACOSX": "made by a program", ".summary.md": "hidden",
@@ -127,24 +127,24 @@ func TestWhatStaysOut(t *testing.T) {
 func TestWhatCannotBeImported(t *testing.T) {
 	t.Parallel()
 	from := source("a.md", "latin.md=caf\xe9", strings.Repeat("x", 200)+"/"+strings.Repeat("y", 60)+".md")
-	from["big.md"] = &fstest.MapFile{Data: bytes.Repeat([]byte("x"), bookimport.MostMarkdown+1)}
-	from["most.md"] = &fstest.MapFile{Data: bytes.Repeat([]byte("x"), bookimport.MostMarkdown)}
+	from["big.md"] = &fstest.MapFile{Data: bytes.Repeat([]byte("x"), bookimport.MaxMarkdown+1)}
+	from["most.md"] = &fstest.MapFile{Data: bytes.Repeat([]byte("x"), bookimport.MaxMarkdown)}
 	p := makePlan(t, from, false)
-	said := fmt.Sprint(p.Bad)
+	said := fmt.Sprint(p.Failed)
 	for _, want := range []string{"latin.md it is not UTF-8", "big.md it has more than 1048576 bytes", "its path in the book would have 272 characters; the limit is 255"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("%q is missing: %s", want, said)
 		}
 	}
-	if len(p.Files) != 2 || len(p.Bad) != 3 {
-		t.Errorf("%d files, %d bad", len(p.Files), len(p.Bad))
+	if len(p.Files) != 2 || len(p.Failed) != 3 {
+		t.Errorf("%d files, %d bad", len(p.Files), len(p.Failed))
 	}
-	if _, err := bookimport.Make(t.Context(), source(".git/config"), false); contract.AsError(err).Kind != contract.Invalid {
+	if _, err := bookimport.NewPlan(t.Context(), source(".git/config"), false); contract.AsError(err).Kind != contract.Invalid {
 		t.Errorf("nothing to import gives %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := bookimport.Make(ctx, source("a.md"), false); !errors.Is(err, context.Canceled) {
+	if _, err := bookimport.NewPlan(ctx, source("a.md"), false); !errors.Is(err, context.Canceled) {
 		t.Errorf("an import that was given up gives %v", err)
 	}
 }
@@ -174,8 +174,8 @@ func TestWhatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	from := closed{source("a.md", "mine.md", "mine.png", "mine/b.md"), "mine.md mine.png mine"}
 	p := makePlan(t, from, false)
-	want := []bookimport.Remark{{From: "mine", Why: "you may not read it"}, {From: "mine.png", Why: "you may not read it"}, {From: "mine.md", Why: "you may not read it"}}
-	if diff := cmp.Diff(want, p.Bad); diff != "" {
+	want := []bookimport.RejectedFile{{From: "mine", Reason: "you may not read it"}, {From: "mine.png", Reason: "you may not read it"}, {From: "mine.md", Reason: "you may not read it"}}
+	if diff := cmp.Diff(want, p.Failed); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(map[string]string{"a.md": "lessons/a.md"}, moves(p)); diff != "" {
@@ -197,8 +197,8 @@ func TestNamesWithoutLetters(t *testing.T) {
 		t.Skip("this system makes letters of such names")
 	}
 	p := makePlan(t, os.DirFS(dir), false)
-	want := []bookimport.Remark{{From: "caf\uFFFD.md", Why: "its name is not UTF-8"}, {From: "\uFFFD", Why: "its name is not UTF-8"}}
-	if diff := cmp.Diff(want, p.Bad); diff != "" || len(p.Files) != 1 {
+	want := []bookimport.RejectedFile{{From: "caf\uFFFD.md", Reason: "its name is not UTF-8"}, {From: "\uFFFD", Reason: "its name is not UTF-8"}}
+	if diff := cmp.Diff(want, p.Failed); diff != "" || len(p.Files) != 1 {
 		t.Errorf("%d files, %s", len(p.Files), diff)
 	}
 }
@@ -326,7 +326,7 @@ func TestArchivesThatAreRefused(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			data := tc.archive(t)
-			_, err := bookimport.Make(t.Context(), open(t, data), false)
+			_, err := bookimport.NewPlan(t.Context(), open(t, data), false)
 			if e := contract.AsError(err); e.Kind != contract.Invalid || !strings.Contains(e.Message, tc.says) {
 				t.Errorf("the error is %v", err)
 			}
@@ -366,7 +366,7 @@ func FuzzArchive(f *testing.F) {
 		if err != nil {
 			return
 		}
-		p, err := bookimport.Make(t.Context(), archive, false)
+		p, err := bookimport.NewPlan(t.Context(), archive, false)
 		if err != nil {
 			return
 		}
@@ -386,7 +386,7 @@ func FuzzNames(f *testing.F) {
 				from[name] = &fstest.MapFile{Data: []byte("x")}
 			}
 		}
-		p, err := bookimport.Make(t.Context(), from, false)
+		p, err := bookimport.NewPlan(t.Context(), from, false)
 		if err != nil {
 			return
 		}

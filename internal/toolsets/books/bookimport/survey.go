@@ -33,7 +33,7 @@ func (p *Plan) survey(ctx context.Context) (*folder, error) {
 		name := cmp.Or(f.path, ".")
 		entries, err := fs.ReadDir(p.from, name)
 		if err != nil && f.path != "" {
-			p.Bad = append(p.Bad, Remark{f.path, readFailure(err)})
+			p.Failed = append(p.Failed, RejectedFile{f.path, readFailure(err)})
 			return nil
 		}
 		if err != nil {
@@ -45,11 +45,11 @@ func (p *Plan) survey(ctx context.Context) (*folder, error) {
 			}
 			at := path.Join(f.path, e.Name())
 			if why := unwanted(at, e); why != "" {
-				p.Left = append(p.Left, Remark{at, why})
+				p.Skipped = append(p.Skipped, RejectedFile{at, why})
 				continue
 			}
 			if !utf8.ValidString(e.Name()) { // io/fs cannot open such names
-				p.Bad = append(p.Bad, Remark{strings.ToValidUTF8(at, "\uFFFD"), "its name is not UTF-8"})
+				p.Failed = append(p.Failed, RejectedFile{strings.ToValidUTF8(at, "\uFFFD"), "its name is not UTF-8"})
 				continue
 			}
 			if e.IsDir() {

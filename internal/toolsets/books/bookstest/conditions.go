@@ -62,7 +62,7 @@ func pathConflicts(t *testing.T, s books.Store) {
 	put(t, s, "books/b/lessons/01.md", "x")
 	for _, key := range []string{"books/b/lessons", "books/b/lessons/01.md/x", "books/b/lessons/01.md/x/y/z"} {
 		for _, c := range []books.Cond{{}, {Absent: true}} {
-			if _, _, err := putIf(t, s, key, "y", c); !errors.Is(err, books.ErrNoPlace) {
+			if _, _, err := putIf(t, s, key, "y", c); !errors.Is(err, books.ErrPathConflict) {
 				t.Errorf("put %s with %+v: error %v, want ErrNoPlace", key, c, err)
 			}
 		}
@@ -71,7 +71,7 @@ func pathConflicts(t *testing.T, s books.Store) {
 		if existed, err := s.Delete(t.Context(), key, books.Cond{}); existed || err != nil {
 			t.Errorf("delete %s: existed %v, error %v", key, existed, err)
 		}
-		if err := s.Copy(t.Context(), "books/b/lessons/01.md", key, HashOf("x")); !errors.Is(err, books.ErrNoPlace) {
+		if err := s.Copy(t.Context(), "books/b/lessons/01.md", key, HashOf("x")); !errors.Is(err, books.ErrPathConflict) {
 			t.Errorf("copy to %s: error %v, want ErrNoPlace", key, err)
 		}
 		lacks(t, s, key)

@@ -97,7 +97,7 @@ func (m *model) taken(key string) error {
 	}
 	for other := range m.kept {
 		if strings.HasPrefix(other, key+"/") || strings.HasPrefix(key, other+"/") {
-			return books.ErrNoPlace
+			return books.ErrPathConflict
 		}
 	}
 	return nil
@@ -141,7 +141,7 @@ func (m *model) copy(from, to, hash string) {
 		want = &books.ConflictError{Actual: HashOf(content)}
 	}
 	err := m.store.Copy(m.t.Context(), from, to, hash)
-	if errors.Is(want, books.ErrNoPlace) && HashOf(content) != hash && errors.Is(err, books.ErrConflict) {
+	if errors.Is(want, books.ErrPathConflict) && HashOf(content) != hash && errors.Is(err, books.ErrConflict) {
 		return
 	}
 	m.same("copy "+from+" to "+to, err, want)

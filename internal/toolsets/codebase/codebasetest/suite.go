@@ -79,7 +79,7 @@ func putBack(t *testing.T, a, _ codebase.Accesses) {
 }
 
 func pathsStay(t *testing.T, a, _ codebase.Accesses) {
-	longest := strings.Repeat("é", codebase.LongestPath/2)
+	longest := strings.Repeat("é", codebase.MaxPath/2)
 	for _, path := range []string{" ", "a/b.ts", "A/b.ts", "é", "e\u0301", "\xff\xfe/bad", `'"\;--%_$1`, "two\nlines", longest} {
 		add(t, a, read(path, 7, time.Second))
 		expectOf(t, a, []string{path}, read(path, 7, time.Second))

@@ -24,9 +24,9 @@ func (c *catalog) apply(sources []Source, vectors map[Key][]float32) {
 		if !news {
 			continue
 		}
-		n := change{Source: s, origin: o, ids: c.take(len(s.Pieces))}
-		for i := range s.Pieces {
-			p := &s.Pieces[i]
+		n := change{Source: s, origin: o, ids: c.take(len(s.Chunks))}
+		for i := range s.Chunks {
+			p := &s.Chunks[i]
 			n.entries = append(n.entries, c.entry(o, s, i))
 			items = append(items, hybrid.Item{ID: n.ids[i], Text: wordsOf(s.Path, p), Vector: vectors[p.Key]})
 		}
@@ -79,7 +79,7 @@ func (c *catalog) begin(s Source) (o *origin, news bool) {
 }
 
 func (c *catalog) entry(known *origin, s Source, i int) *entry {
-	p := &s.Pieces[i]
+	p := &s.Chunks[i]
 	date := p.Date
 	if date.IsZero() {
 		date = s.Modified

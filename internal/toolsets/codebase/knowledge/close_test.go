@@ -57,7 +57,7 @@ func TestClose(t *testing.T) {
 		}
 		calls.Wait()
 		x.Close()
-		if x.State().Pieces > 150+10000 {
+		if x.State().Chunks > 150+10000 {
 			t.Error("nonsense")
 		}
 	}
@@ -111,8 +111,8 @@ func TestChurn(t *testing.T) {
 	other := b.open()
 	b.run(other)
 	b.sound(other)
-	if _, chunks := x.catalog.counts(); !slices.Contains(b.store.paths(), "d79/page.md") || chunks != other.State().Pieces {
-		t.Errorf("%d chunks, another process has %d", chunks, other.State().Pieces)
+	if _, chunks := x.catalog.counts(); !slices.Contains(b.store.paths(), "d79/page.md") || chunks != other.State().Chunks {
+		t.Errorf("%d chunks, another process has %d", chunks, other.State().Chunks)
 	}
 }
 

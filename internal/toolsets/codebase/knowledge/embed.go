@@ -52,12 +52,12 @@ func (x *Index) keptVectors(ctx context.Context, store Store, model string, keys
 func keysOf(sources []Source) []Key {
 	count := 0
 	for _, s := range sources {
-		count += len(s.Pieces)
+		count += len(s.Chunks)
 	}
 	keys := make([]Key, 0, count)
 	for _, s := range sources {
-		for i := range s.Pieces {
-			keys = append(keys, s.Pieces[i].Key)
+		for i := range s.Chunks {
+			keys = append(keys, s.Chunks[i].Key)
 		}
 	}
 	slices.SortFunc(keys, func(a, b Key) int { return bytes.Compare(a[:], b[:]) })
@@ -68,8 +68,8 @@ func keysOf(sources []Source) []Key {
 func textsWithout(sources []Source, vectors map[Key][]float32, dim int) map[Key]string {
 	texts := map[Key]string{}
 	for _, s := range sources {
-		for i := range s.Pieces {
-			if p := &s.Pieces[i]; len(vectors[p.Key]) != dim {
+		for i := range s.Chunks {
+			if p := &s.Chunks[i]; len(vectors[p.Key]) != dim {
 				texts[p.Key] = wordsOf(s.Path, p)
 			}
 		}

@@ -31,11 +31,11 @@ func (x *Index) Feed(ctx context.Context, sources ...Source) error {
 	defer x.mu.Unlock()
 	for _, s := range sources {
 		s.Modified = microseconds(s.Modified)
-		fed := make([]Piece, len(s.Pieces))
-		for i, p := range s.Pieces {
-			fed[i] = newChunk(s.Path, i, p.Piece)
+		fed := make([]Chunk, len(s.Chunks))
+		for i, p := range s.Chunks {
+			fed[i] = newChunk(s.Path, i, p.Chunk)
 		}
-		s.Pieces = fed
+		s.Chunks = fed
 		x.fed[s.Path] = &s
 	}
 	return nil

@@ -56,7 +56,7 @@ func TestFirstBuild(t *testing.T) {
 	b.finds(x, "installing tractors on a farm", "docs/guide.md")
 	b.sound(x)
 	s := x.State()
-	if s.Files != 3 || s.Pieces != 2 || s.Waiting != 0 || s.Indexing || s.Updated.IsZero() || s.Note != "" {
+	if s.Files != 3 || s.Chunks != 2 || s.Waiting != 0 || s.Indexing || s.Updated.IsZero() || s.Note != "" {
 		t.Errorf("%+v", s)
 	}
 	if diff := cmp.Diff([]string{"docs/empty.md", "docs/guide.md", "internal/auth/login.go"}, b.store.paths()); diff != "" {
@@ -306,7 +306,7 @@ func TestEmpty(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	o, err := x.Overview(t.Context())
-	if err != nil || o.Newest != nil || o.State.Pieces != 0 {
+	if err != nil || o.Newest != nil || o.State.Chunks != 0 {
 		t.Errorf("%+v, %v", o, err)
 	}
 	b.write("README.md", guideText)

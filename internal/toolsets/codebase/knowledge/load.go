@@ -105,8 +105,8 @@ func (l *loading) add(s Source) error {
 	}
 	s = l.bare(s)
 	l.batch = append(l.batch, s)
-	l.size += len(s.Pieces)
-	l.given += len(s.Pieces)
+	l.size += len(s.Chunks)
+	l.given += len(s.Chunks)
 	if enough := min(max(fewChunks, l.given/4), manyChunks); l.size >= enough || len(l.batch) >= enough {
 		l.flush()
 	}

@@ -66,7 +66,7 @@ func (x *Index) indexMemoryFile(ctx context.Context, name string) error {
 }
 
 // cutMemory cuts the current content of a memory file into chunks. A missing file has no chunks.
-func (x *Index) cutMemory(ctx context.Context, name string) (cut []chunk.Piece, err error) {
+func (x *Index) cutMemory(ctx context.Context, name string) (cut []chunk.Chunk, err error) {
 	content, before, err := x.o.Memory.Read(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -86,7 +86,7 @@ func (x *Index) cutMemory(ctx context.Context, name string) (cut []chunk.Piece, 
 }
 
 // replaceMemory replaces the stored chunks of a memory file, as far as they differ.
-func (x *Index) replaceMemory(ctx context.Context, name string, all []chunk.Piece) error {
+func (x *Index) replaceMemory(ctx context.Context, name string, all []chunk.Chunk) error {
 	var changed []Source
 	part := 0
 	for some := range slices.Chunk(all, memoryPart) {
@@ -111,21 +111,21 @@ func (x *Index) replaceMemory(ctx context.Context, name string, all []chunk.Piec
 
 // memorySource returns a part of a memory file as a source. Its hash changes when anything about
 // its chunks changes.
-func (x *Index) memorySource(path string, some []chunk.Piece) Source {
+func (x *Index) memorySource(path string, some []chunk.Chunk) Source {
 	s := Source{Path: path, Modified: microseconds(x.o.Now())}
 	h := sha256.New()
 	fmt.Fprintln(h, cutVersion)
 	for i, p := range some {
-		s.Pieces = append(s.Pieces, newChunk(path, i, p))
-		fmt.Fprintf(h, "%x %q %q %q %q %q %q %v %d %d\n", s.Pieces[i].Key, p.Source, p.Type, p.Name, p.Text, p.Module, p.Session, p.Date, p.Line, p.End)
+		s.Chunks = append(s.Chunks, newChunk(path, i, p))
+		fmt.Fprintf(h, "%x %q %q %q %q %q %q %v %d %d\n", s.Chunks[i].Key, p.Source, p.Type, p.Name, p.Text, p.Module, p.Session, p.Date, p.Line, p.End)
 		s.Size += int64(len(p.Text))
 	}
 	h.Sum(s.Hash[:0])
 	return s
 }
 
-func newChunk(path string, number int, p chunk.Piece) Piece {
-	made := Piece{Ref: Ref{Path: path, Number: number}, Piece: p}
+func newChunk(path string, number int, p chunk.Chunk) Chunk {
+	made := Chunk{Ref: Ref{Path: path, Number: number}, Chunk: p}
 	if !p.Date.IsZero() {
 		made.Date = microseconds(p.Date)
 	}

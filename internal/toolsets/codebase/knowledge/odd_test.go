@@ -122,8 +122,8 @@ func TestOddPaths(t *testing.T) {
 
 // session returns a source to be fed.
 func session(id, text string) Source {
-	piece := Piece{Piece: chunk.Piece{Source: chunk.Session, Session: id, Text: text}}
-	return Source{Path: "session:" + id, Hash: sha256.Sum256([]byte(text)), Modified: time.Unix(1, 0), Pieces: []Piece{piece}}
+	piece := Chunk{Chunk: chunk.Chunk{Source: chunk.Session, Session: id, Text: text}}
+	return Source{Path: "session:" + id, Hash: sha256.Sum256([]byte(text)), Modified: time.Unix(1, 0), Chunks: []Chunk{piece}}
 }
 
 func TestFeed(t *testing.T) {
@@ -144,7 +144,7 @@ func TestFeed(t *testing.T) {
 	feed("read the files of the badger")
 	b.finds(x, "aardvark", "")
 	b.finds(x, "badger", "session:7")
-	if a := b.search(x, Query{Text: "badger", Not: "session:7"}); len(a.Hits) != 0 {
+	if a := b.search(x, Query{Text: "badger", Exclude: "session:7"}); len(a.Hits) != 0 {
 		t.Errorf("%+v", a.Hits)
 	}
 	if err := x.Feed(t.Context(), Source{Path: "session:7", Gone: true}); err != nil {

@@ -29,7 +29,7 @@ type Count struct {
 type ModuleCount struct {
 	Name        string
 	Files       int
-	Pieces      int
+	Chunks      int
 	Discoveries int
 }
 
@@ -62,7 +62,7 @@ func (x *Index) Overview(ctx context.Context) (Overview, error) {
 		return Overview{}, err
 	}
 	o := Overview{State: x.State()}
-	if o.State.Pieces == 0 {
+	if o.State.Chunks == 0 {
 		return o, failed
 	}
 	newest := x.tally(&o)
@@ -82,7 +82,7 @@ func (x *Index) tally(o *Overview) (discoveries []place) {
 			m = &ModuleCount{Name: e.module.Value()}
 			modules[e.module], files[e.module] = m, map[*origin]bool{}
 		}
-		m.Pieces++
+		m.Chunks++
 		files[e.module][e.origin] = true
 		if e.source == discovery {
 			kinds[e.kind]++
@@ -98,7 +98,7 @@ func (x *Index) tally(o *Overview) (discoveries []place) {
 		}
 	}
 	slices.SortFunc(o.Modules, func(a, b ModuleCount) int {
-		return cmp.Or(cmp.Compare(b.Pieces, a.Pieces), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(b.Chunks, a.Chunks), cmp.Compare(a.Name, b.Name))
 	})
 	return discoveries
 }
@@ -159,7 +159,7 @@ func (x *Index) Module(ctx context.Context, name string) (ModuleView, error) {
 		return ModuleView{}, err
 	}
 	v := ModuleView{State: x.State(), Name: name}
-	if v.State.Pieces == 0 {
+	if v.State.Chunks == 0 {
 		return v, failed
 	}
 	discoveries, docs := x.ofModule(&v)

@@ -109,7 +109,7 @@ func TestDeniedFromOthers(t *testing.T) {
 	b := indexed(t)
 	x := b.open(func(o *Options) { denied(b, o) })
 	hidesSwordfish(b, x)
-	s := Source{Path: "src/private/new.md", Pieces: []Piece{{Piece: chunk.Piece{Source: chunk.Docs, Module: "auth", Text: "another swordfish"}}}}
+	s := Source{Path: "src/private/new.md", Chunks: []Chunk{{Chunk: chunk.Chunk{Source: chunk.Docs, Module: "auth", Text: "another swordfish"}}}}
 	if _, err := b.store.Replace(t.Context(), []Source{s}); err != nil {
 		t.Fatal(err)
 	}

@@ -55,14 +55,14 @@ func (x *Index) shownPath(source string) string {
 }
 
 // wordsOf returns the text of a chunk that is indexed and embedded.
-func wordsOf(path string, p *Piece) string {
+func wordsOf(path string, p *Chunk) string {
 	if strings.HasPrefix(path, memoryPrefix) {
-		return p.Words(memoryName(path))
+		return p.IndexText(memoryName(path))
 	}
 	if isFed(path) {
-		return p.Words("")
+		return p.IndexText("")
 	}
-	return p.Words(path)
+	return p.IndexText(path)
 }
 
 func keyOf(words string) Key {
@@ -125,7 +125,7 @@ func (l *loading) bare(s Source) Source {
 	switch {
 	case strings.HasPrefix(s.Path, sessionPrefix) || isMark(s.Path): // these are not paths of files
 	case l.pathFilter.hides(strings.TrimPrefix(l.x.shownPath(s.Path), "./")):
-		s.Pieces = nil
+		s.Chunks = nil
 	}
 	return s
 }

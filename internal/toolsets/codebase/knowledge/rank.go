@@ -50,7 +50,7 @@ func recency(date int64, now time.Time) float64 {
 type candidate struct {
 	place
 	score float64
-	piece Piece
+	chunk Chunk
 	bag   map[string]struct{} // the words of the chunk, after fold has compared it
 }
 
@@ -83,8 +83,8 @@ const minWindow = 30
 // rank returns the best chunks by words, meaning and source. The caller must hold searching.
 func (x *Index) rank(ctx context.Context, q Query, w method) ([]candidate, int, error) {
 	found, err := w.index.Search(hybrid.Query{
-		Text: w.text, Vector: w.vector, Keep: x.filter(q), Weigh: x.weigh(q.Text), Limit: max(minWindow, 3*q.Limit),
-		Fine: func(ids []hybrid.ID) ([][]float32, error) { return x.fine(ctx, w.id, ids), nil },
+		Text: w.text, Vector: w.vector, Filter: x.filter(q), Boost: x.weigh(q.Text), Limit: max(minWindow, 3*q.Limit),
+		ExactVectors: func(ids []hybrid.ID) ([][]float32, error) { return x.fine(ctx, w.id, ids), nil },
 	})
 	if err != nil {
 		return nil, 0, err
@@ -112,7 +112,7 @@ func (x *Index) filter(q Query) (keep func(hybrid.ID) bool) {
 		return e != nil && !e.origin.absent.Load() && // a retired one passes: its replacement may not exist yet
 			(anyKind || e.kind == kind && e.source == discovery) &&
 			(anyModule || e.module == module) &&
-			(q.Not == "" || e.origin.path != q.Not) &&
+			(q.Exclude == "" || e.origin.path != q.Exclude) &&
 			(!q.NoSessions || e.source != session)
 	}
 }
@@ -120,7 +120,7 @@ func (x *Index) filter(q Query) (keep func(hybrid.ID) bool) {
 // named returns the type of discovery that a query names; "" if it names none or several.
 func named(query string) string {
 	found := ""
-	for _, word := range tokenize.Of(query) {
+	for _, word := range tokenize.Words(query) {
 		kind := cmp.Or(namedTypes[word], found)
 		if found != "" && found != kind {
 			return ""
@@ -241,7 +241,7 @@ const alike = 90
 // also returns how many duplicates it left out.
 func fold(candidates []candidate, limit int) (kept []candidate, folded int) {
 	for _, c := range candidates {
-		c.bag = bagOf(c.piece.Text)
+		c.bag = bagOf(c.chunk.Text)
 		isSame := func(known candidate) bool { return known.entry.key == c.entry.key || isAlike(known.bag, c.bag) }
 		switch {
 		case slices.ContainsFunc(kept, isSame):

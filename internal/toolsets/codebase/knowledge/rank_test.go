@@ -201,7 +201,7 @@ func TestIdentity(t *testing.T) {
 	c := newCatalog(func() int { return 0 }, nil)
 	s := Source{Path: "p", Generation: 1}
 	for i, text := range []string{"x", "y", "x", "x"} {
-		s.Pieces = append(s.Pieces, newChunk("p", i, chunk.Piece{Source: chunk.Code, Text: text}))
+		s.Chunks = append(s.Chunks, newChunk("p", i, chunk.Chunk{Source: chunk.Code, Text: text}))
 	}
 	c.apply([]Source{s}, nil)
 	var again []int
@@ -224,7 +224,7 @@ func TestCatalog(t *testing.T) {
 			s := Source{Path: path, Generation: generation + 1, Gone: rapid.Bool().Draw(rt, "gone")}
 			if !s.Gone {
 				for i := range rapid.IntRange(0, 4).Draw(rt, "pieces") {
-					s.Pieces = append(s.Pieces, newChunk(path, i, chunk.Piece{Source: chunk.Docs, Text: fmt.Sprint(generation, i)}))
+					s.Chunks = append(s.Chunks, newChunk(path, i, chunk.Chunk{Source: chunk.Docs, Text: fmt.Sprint(generation, i)}))
 				}
 			}
 			searching := rapid.Bool().Draw(rt, "searching")
@@ -247,9 +247,9 @@ func TestCatalog(t *testing.T) {
 			if !s.Gone && !isMark(path) {
 				sources++
 			}
-			total += len(s.Pieces)
+			total += len(s.Chunks)
 			for i, id := range x.catalog.origins[path].ids {
-				if x.catalog.table.get(id).key != s.Pieces[i].Key {
+				if x.catalog.table.get(id).key != s.Chunks[i].Key {
 					rt.Fatalf("%s: chunk %d differs", path, i)
 				}
 			}
@@ -266,7 +266,7 @@ func TestSlowChange(t *testing.T) {
 	x := &Index{catalog: newCatalog(func() int { return 0 }, nil)}
 	c := x.catalog
 	source := func(generation int64) Source {
-		return Source{Path: "p", Generation: generation, Pieces: []Piece{newChunk("p", 0, chunk.Piece{Text: fmt.Sprint(generation)})}}
+		return Source{Path: "p", Generation: generation, Chunks: []Chunk{newChunk("p", 0, chunk.Chunk{Text: fmt.Sprint(generation)})}}
 	}
 	slow := source(1)
 	o, news := c.begin(slow)
@@ -274,7 +274,7 @@ func TestSlowChange(t *testing.T) {
 	c.local().Put([]hybrid.Item{{ID: ids[0], Text: "1"}})
 	c.apply([]Source{source(2)}, nil)
 	c.swap([]change{{Source: slow, origin: o, ids: ids, entries: []*entry{c.entry(o, slow, 0)}}})
-	if e := c.table.get(o.ids[0]); !news || e.key != source(2).Pieces[0].Key || o.generation != 2 {
+	if e := c.table.get(o.ids[0]); !news || e.key != source(2).Chunks[0].Key || o.generation != 2 {
 		t.Errorf("%+v of %+v", e, o)
 	}
 	b.sound(x)
@@ -298,7 +298,7 @@ func TestOverview(t *testing.T) {
 	if diff := cmp.Diff([]Count{{"decision", 15}, {"issue", 1}}, o.Types); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(ModuleCount{Name: "billing", Files: 1, Pieces: 15, Discoveries: 15}, o.Modules[0]); diff != "" {
+	if diff := cmp.Diff(ModuleCount{Name: "billing", Files: 1, Chunks: 15, Discoveries: 15}, o.Modules[0]); diff != "" {
 		t.Error(diff)
 	}
 	if len(o.Newest) != newestShown || o.Newest[0].Type != "issue" || !strings.Contains(o.Newest[1].Content, "number14") {

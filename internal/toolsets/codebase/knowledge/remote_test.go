@@ -71,7 +71,7 @@ func TestRemoteDown(t *testing.T) {
 	x := b.open(withRemote(remote, false))
 	b.run(x)
 	b.answers(x, "tractors", "docs/guide.md", "words:1", "0 % of the vectors: the service cannot be reached")
-	if s := x.State(); s.Unembedded != 2 || s.Pieces != 2 || s.Done != 3 || s.Total != 3 {
+	if s := x.State(); s.Unembedded != 2 || s.Chunks != 2 || s.Done != 3 || s.Total != 3 {
 		t.Errorf("%+v, want 3 files that were looked at, and 2 pieces without vectors", s)
 	}
 	remote.setHook(nil)

@@ -63,16 +63,16 @@ func (r *remote) cover(ctx context.Context, picked []place) error {
 }
 
 // readChunks reads chunks, omitting those that differ from the catalog.
-func readChunks(ctx context.Context, store Store, picked []place) (map[Ref]Piece, error) {
+func readChunks(ctx context.Context, store Store, picked []place) (map[Ref]Chunk, error) {
 	refs := make([]Ref, len(picked))
 	for i, at := range picked {
 		refs[i] = at.entry.ref()
 	}
-	read, err := store.Pieces(ctx, refs)
+	read, err := store.Chunks(ctx, refs)
 	if err != nil {
 		return nil, fmt.Errorf("read chunks: %w", err)
 	}
-	found := make(map[Ref]Piece, len(read))
+	found := make(map[Ref]Chunk, len(read))
 	for _, p := range read {
 		found[p.Ref] = p
 	}
@@ -140,7 +140,7 @@ func (r *remote) askOneByOne(ctx context.Context, keys []Key, texts map[Key]stri
 
 // cover puts vectors into the remote index. A chunk without a vector counts as covered if all were
 // requested: it is found by its words only.
-func (c *catalog) cover(picked []place, found map[Ref]Piece, vectors map[Key][]float32, all bool) {
+func (c *catalog) cover(picked []place, found map[Ref]Chunk, vectors map[Key][]float32, all bool) {
 	c.searching.RLock() // keeps numbers assigned to their chunks
 	defer c.searching.RUnlock()
 	var items []hybrid.Item

@@ -168,7 +168,7 @@ func (x *Index) tidy() {
 // State describes how far the index is.
 type State struct {
 	Files      int       `json:"files"`  // indexed sources: files, memory files and sessions
-	Pieces     int       `json:"pieces"` // chunks of those sources
+	Chunks     int       `json:"pieces"` // chunks of those sources
 	Done       int       `json:"done"`   // files processed in the current run
 	Total      int       `json:"total"`
 	Model      string    `json:"model"`                // the model whose vectors are used; "" if only words count
@@ -202,7 +202,7 @@ func (x *Index) State() State {
 		s.Model = x.local().ID()
 	}
 	left, done := x.queue.progress()
-	s.Files, s.Pieces = x.catalog.counts()
+	s.Files, s.Chunks = x.catalog.counts()
 	s.Waiting, s.Done, s.Total = left, done, done+left
 	s.Indexing = s.Indexing || left > 0
 	switch {

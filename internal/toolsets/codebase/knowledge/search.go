@@ -10,11 +10,11 @@ import (
 
 // Query is a search query. Only Text is required.
 type Query struct {
-	Text   string
-	Type   string // finds only discoveries of this type; "" and "all" find everything
-	Module string // exact name of a module; "" means any
-	Limit  int    // 0 means 5
-	Not    string // the path of a source to leave out
+	Text    string
+	Type    string // finds only discoveries of this type; "" and "all" find everything
+	Module  string // exact name of a module; "" means any
+	Limit   int    // 0 means 5
+	Exclude string // the path of a source to leave out
 
 	NoSessions bool // leave out what clients did
 }
@@ -155,7 +155,7 @@ func (x *Index) awaitFirst(ctx context.Context, failed error) error {
 // emptyReason returns why there is nothing to search in, or nil if there is something.
 func (x *Index) emptyReason(failed error) error {
 	state := x.State()
-	if state.Pieces > 0 {
+	if state.Chunks > 0 {
 		return nil
 	}
 	if failed != nil {

@@ -160,7 +160,7 @@ func TestOutdated(t *testing.T) {
 	if diff := cmp.Diff([]string{"docs/empty.md", "docs/guide.md", "internal/auth/login.go"}, b.store.paths()); diff != "" {
 		t.Error(diff)
 	}
-	if s := x.State(); s.Files != 3 || s.Pieces != 2 {
+	if s := x.State(); s.Files != 3 || s.Chunks != 2 {
 		t.Errorf("what the store lost is there: %+v", s)
 	}
 	b.sound(x)
@@ -262,7 +262,7 @@ func TestRunTells(t *testing.T) {
 	if err := x.Run(t.Context(), func(s State) { last = s }); err != nil {
 		t.Fatal(err)
 	}
-	if last.Done != 100 || last.Total != 100 || last.Pieces != 100 || last.Indexing {
+	if last.Done != 100 || last.Total != 100 || last.Chunks != 100 || last.Indexing {
 		t.Errorf("%+v", last)
 	}
 	if len(b.store.swept) == 0 {
@@ -316,9 +316,9 @@ func TestMoved(t *testing.T) {
 	b.store.setBefore(func(op string) {
 		if op == "vectors" && !moved { // of the running search
 			moved = true
-			p := s.Pieces[0].Piece
+			p := s.Chunks[0].Chunk
 			p.Text = "Other tractors are here"
-			s.Pieces = []Piece{newChunk(s.Path, 0, p)}
+			s.Chunks = []Chunk{newChunk(s.Path, 0, p)}
 			b.store.setBefore(nil)
 			b.store.Replace(t.Context(), []Source{s})
 		}

@@ -32,14 +32,14 @@ func (x *Index) show(ctx context.Context, candidates []candidate) ([]candidate, 
 	var read []candidate
 	for _, c := range candidates {
 		if p, there := found[c.entry.ref()]; there {
-			c.piece = p
+			c.chunk = p
 			read = append(read, c)
 		}
 	}
 	return read, nil
 }
 
-func (x *Index) fetch(ctx context.Context, places []place) (map[Ref]Piece, error) {
+func (x *Index) fetch(ctx context.Context, places []place) (map[Ref]Chunk, error) {
 	ctx, cancel := context.WithTimeout(ctx, showTime)
 	defer cancel()
 	store, err := x.store(ctx)
@@ -50,9 +50,9 @@ func (x *Index) fetch(ctx context.Context, places []place) (map[Ref]Piece, error
 }
 
 // recut cuts the files of chunks again.
-func (x *Index) recut(ctx context.Context, places []place) map[Ref]Piece {
-	cut := map[string][]Piece{}
-	found := map[Ref]Piece{}
+func (x *Index) recut(ctx context.Context, places []place) map[Ref]Chunk {
+	cut := map[string][]Chunk{}
+	found := map[Ref]Chunk{}
 	for _, at := range places {
 		path := at.entry.origin.path
 		if _, done := cut[path]; !done {
@@ -71,7 +71,7 @@ func (x *Index) recut(ctx context.Context, places []place) map[Ref]Piece {
 }
 
 // cutNow cuts the current content of a source.
-func (x *Index) cutNow(ctx context.Context, path string) []Piece {
+func (x *Index) cutNow(ctx context.Context, path string) []Chunk {
 	if strings.HasPrefix(path, memoryPrefix) {
 		return x.cutPart(ctx, path)
 	}
@@ -83,7 +83,7 @@ func (x *Index) cutNow(ctx context.Context, path string) []Piece {
 }
 
 // cutPart cuts a memory file and returns the chunks of one part of it.
-func (x *Index) cutPart(ctx context.Context, path string) (made []Piece) {
+func (x *Index) cutPart(ctx context.Context, path string) (made []Chunk) {
 	if x.o.Memory == nil {
 		return nil
 	}
@@ -102,7 +102,7 @@ func (x *Index) cutPart(ctx context.Context, path string) (made []Piece) {
 
 // hit converts a candidate into a Hit.
 func (x *Index) hit(c *candidate) Hit {
-	p, e := &c.piece, c.entry
+	p, e := &c.chunk, c.entry
 	path := x.shownPath(e.origin.path)
 	date := p.Date
 	if date.IsZero() {

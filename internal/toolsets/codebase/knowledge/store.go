@@ -24,8 +24,8 @@ type Store interface {
 	// is left out. A source that is Gone has no chunks.
 	Replace(ctx context.Context, sources []Source) (generation int64, err error)
 
-	// Pieces returns chunks by path and number, in the requested order. Missing ones are left out.
-	Pieces(ctx context.Context, refs []Ref) ([]Piece, error)
+	// Chunks returns chunks by path and number, in the requested order. Missing ones are left out.
+	Chunks(ctx context.Context, refs []Ref) ([]Chunk, error)
 
 	// Vectors returns the stored vectors of a model by content key. A damaged vector counts as
 	// missing.
@@ -53,11 +53,11 @@ type Store interface {
 // then are unknown.
 var ErrOutdated = errors.New("generation is outdated: later deletions are no longer known")
 
-// WishLasts is how long a workspace wants a model after the last sweep that named it.
-const WishLasts = 30 * 24 * time.Hour
+// ModelRetention is how long a workspace wants a model after the last sweep that named it.
+const ModelRetention = 30 * 24 * time.Hour
 
-// LongestPath is the maximum length in bytes of the path of a stored source.
-const LongestPath = 2000
+// MaxPath is the maximum length in bytes of the path of a stored source.
+const MaxPath = 2000
 
 // Key is the first half of the SHA-256 of an embedded text.
 type Key [16]byte
@@ -68,11 +68,11 @@ type Ref struct {
 	Number int
 }
 
-// Piece is a chunk of a source. A zero Date means the modification time of the source.
-type Piece struct {
+// Chunk is a chunk of a source. A zero Date means the modification time of the source.
+type Chunk struct {
 	Ref
 	Key Key
-	chunk.Piece
+	chunk.Chunk
 }
 
 // Source is a text that is cut into chunks: a file, a memory file or the summary of a session.
@@ -83,5 +83,5 @@ type Source struct {
 	Modified   time.Time // with microsecond precision, like the dates of chunks
 	Generation int64     // of its last change
 	Gone       bool      // deleted; only the path is left
-	Pieces     []Piece
+	Chunks     []Chunk
 }

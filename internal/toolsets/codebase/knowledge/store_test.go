@@ -96,7 +96,7 @@ func (m *memoryStore) Load(ctx context.Context, since int64, each func(Source) e
 }
 
 func discoveries(s Source) int {
-	for _, p := range s.Pieces {
+	for _, p := range s.Chunks {
 		if p.Source == chunk.Discovery {
 			return 1
 		}
@@ -114,12 +114,12 @@ func (m *memoryStore) Replace(ctx context.Context, sources []Source) (int64, err
 	var paths []string
 	for _, s := range sources {
 		s.Generation = m.generation
-		s.Pieces = slices.Clone(s.Pieces)
+		s.Chunks = slices.Clone(s.Chunks)
 		if s.Gone {
-			s.Pieces = nil
+			s.Chunks = nil
 		}
-		for i := range s.Pieces {
-			s.Pieces[i].Ref = Ref{s.Path, i}
+		for i := range s.Chunks {
+			s.Chunks[i].Ref = Ref{s.Path, i}
 		}
 		m.sources[s.Path] = s
 		paths = append(paths, s.Path)
@@ -128,15 +128,15 @@ func (m *memoryStore) Replace(ctx context.Context, sources []Source) (int64, err
 	return m.generation, nil
 }
 
-func (m *memoryStore) Pieces(ctx context.Context, refs []Ref) (list []Piece, err error) {
+func (m *memoryStore) Chunks(ctx context.Context, refs []Ref) (list []Chunk, err error) {
 	if err := m.begin(ctx, "pieces"); err != nil {
 		return nil, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, ref := range refs {
-		if s := m.sources[ref.Path]; ref.Number < len(s.Pieces) {
-			list = append(list, s.Pieces[ref.Number])
+		if s := m.sources[ref.Path]; ref.Number < len(s.Chunks) {
+			list = append(list, s.Chunks[ref.Number])
 		}
 	}
 	return list, nil

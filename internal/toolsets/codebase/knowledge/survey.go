@@ -23,7 +23,7 @@ func (x *Index) updateFiles() error {
 	if err != nil {
 		return err
 	}
-	if x.refresher.surveyed && t.Quiet() {
+	if x.refresher.surveyed && t.Unchanged() {
 		return nil
 	}
 	x.queue.restart()
@@ -102,7 +102,7 @@ func isProse(name string) bool {
 // examine checks a file that is new in the tree, and queues it unless it is indexed already.
 func (x *Index) examine(t *tree.Tree, f *tree.File, u urgency) {
 	at := sourcePath(f.Path)
-	if f.Link || len(at) > LongestPath {
+	if f.Link || len(at) > MaxPath {
 		return
 	}
 	x.catalog.setFile(at, f)

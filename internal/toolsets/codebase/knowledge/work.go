@@ -126,7 +126,7 @@ func (x *Index) prepare(j *job) (Source, outcome) {
 		return Source{}, nothing
 	}
 	s := Source{Path: j.path, Hash: sum, Size: kept.size, Modified: time.UnixMicro(seen.modified).UTC()}
-	s.Pieces = x.cut(j.path, content)
+	s.Chunks = x.cut(j.path, content)
 	if found && hash == sum {
 		return s, renewal
 	}
@@ -151,7 +151,7 @@ func (x *Index) logUnread(path string, err error) {
 }
 
 // cut cuts a file into chunks. A file that cannot be cut has none.
-func (x *Index) cut(path string, content []byte) (made []Piece) {
+func (x *Index) cut(path string, content []byte) (made []Chunk) {
 	err := guarded("cut "+path, func() error {
 		for i, p := range chunk.Of(path, content) {
 			made = append(made, newChunk(path, i, p))

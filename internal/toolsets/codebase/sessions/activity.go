@@ -15,7 +15,7 @@ type activity struct{ file, search, task string }
 const maxWhat = 500
 
 // activityOf returns what a call was about. It records which file, query or task, never contents.
-func activityOf(s *engine.Seen) activity {
+func activityOf(s *engine.Activity) activity {
 	set, name, _ := strings.Cut(s.Tool, "/")
 	switch {
 	case name == "read_file" || name == "read_repo_file":
@@ -44,7 +44,7 @@ func items(what string, at time.Time) []Item {
 }
 
 // taskOf returns the number of a task, from the arguments or, for a new task, from the answer.
-func taskOf(s *engine.Seen) string {
+func taskOf(s *engine.Activity) string {
 	id := s.Args.Field("task_id")
 	if id.Text == "" {
 		data := s.Answer.Field("data")
@@ -55,13 +55,13 @@ func taskOf(s *engine.Seen) string {
 
 // pendingNote is what one client did that is not written yet.
 type pendingNote struct {
-	Noted
+	Note
 	left bool // whether the client disconnected
 }
 
 // noted returns an empty note for a client.
 func (c *client) noted() pendingNote {
-	return pendingNote{Noted: Noted{
+	return pendingNote{Note: Note{
 		Key: keyOf(c.caller), Principal: c.caller.Principal, Client: c.caller.Client, Started: c.started, At: c.last, Idle: Idle,
 	}}
 }

@@ -12,7 +12,7 @@ import (
 
 // Own returns the id of a caller's session, or "" if there is none yet. The session of a caller
 // without a connection may have been started by another process.
-func (k *Keeper) Own(ctx context.Context, caller engine.Caller) string {
+func (k *Recorder) Own(ctx context.Context, caller engine.Caller) string {
 	if id := k.known(keyOf(caller)); id != "" || caller.Connection != "" {
 		return id
 	}
@@ -28,7 +28,7 @@ func (k *Keeper) Own(ctx context.Context, caller engine.Caller) string {
 	return session.ID
 }
 
-func (k *Keeper) known(key string) string {
+func (k *Recorder) known(key string) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if c := k.clients[key]; c != nil {
@@ -38,11 +38,11 @@ func (k *Keeper) known(key string) string {
 }
 
 // Stamp changes whenever a client of this process does something that is recorded.
-func (k *Keeper) Stamp() uint64 { return k.changes.Load() }
+func (k *Recorder) Stamp() uint64 { return k.changes.Load() }
 
 // Current returns the session of a caller with everything recorded so far, or false if there is
 // none.
-func (k *Keeper) Current(ctx context.Context, caller engine.Caller) (Session, bool, error) {
+func (k *Recorder) Current(ctx context.Context, caller engine.Caller) (Session, bool, error) {
 	store, err := k.upToDate(ctx)
 	if err != nil {
 		return Session{}, false, err
@@ -51,7 +51,7 @@ func (k *Keeper) Current(ctx context.Context, caller engine.Caller) (Session, bo
 }
 
 // Recent returns the most recently active sessions, the last first.
-func (k *Keeper) Recent(ctx context.Context, limit int) ([]Session, error) {
+func (k *Recorder) Recent(ctx context.Context, limit int) ([]Session, error) {
 	store, err := k.upToDate(ctx)
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (k *Keeper) Recent(ctx context.Context, limit int) ([]Session, error) {
 }
 
 // upToDate writes pending notes as far as possible, and returns the store.
-func (k *Keeper) upToDate(ctx context.Context) (Store, error) {
+func (k *Recorder) upToDate(ctx context.Context) (Store, error) {
 	flushCtx, cancel := context.WithTimeout(ctx, batchwriter.DefaultTimeout)
 	defer cancel()
 	k.writer.Flush(flushCtx) // what cannot be written keeps waiting, and the writer logs the failure
@@ -79,15 +79,15 @@ type Change struct {
 
 const (
 	maxReported   = 100              // sessions reported at once, and as many removed ones
-	checkInterval = 10 * time.Second // how often Tell checks
-	retryInterval = time.Second      // how soon Tell checks again after a failure
+	checkInterval = 10 * time.Second // how often Report checks
+	retryInterval = time.Second      // how soon Report checks again after a failure
 	overlap       = time.Minute      // how late a session may be written and still be reported
 )
 
-// Tell reports the sessions that changed since the last call, on the first call all of them, except
+// Report reports the sessions that changed since the last call, on the first call all of them, except
 // the caller's own session. It is meant to be called often: it checks the store only every few
 // seconds. It may report a session more than once, and it repeats what tell failed to process.
-func (k *Keeper) Tell(ctx context.Context, caller engine.Caller, report func(ctx context.Context, c Change) error) error {
+func (k *Recorder) Report(ctx context.Context, caller engine.Caller, report func(ctx context.Context, c Change) error) error {
 	reported, due := k.checkDue()
 	if !due {
 		return nil
@@ -97,7 +97,7 @@ func (k *Keeper) Tell(ctx context.Context, caller engine.Caller, report func(ctx
 	return err
 }
 
-func (k *Keeper) checkDue() (reported time.Time, due bool) {
+func (k *Recorder) checkDue() (reported time.Time, due bool) {
 	now := k.now()
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -110,7 +110,7 @@ func (k *Keeper) checkDue() (reported time.Time, due bool) {
 
 // noteChecked records up to which activity sessions were reported, or schedules a retry after an
 // error.
-func (k *Keeper) noteChecked(until time.Time, err error) {
+func (k *Recorder) noteChecked(until time.Time, err error) {
 	now := k.now()
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -124,7 +124,7 @@ func (k *Keeper) noteChecked(until time.Time, err error) {
 
 // report reports the sessions active since a time. It returns the activity up to which everything
 // is reported.
-func (k *Keeper) report(ctx context.Context, caller engine.Caller, since time.Time, report func(ctx context.Context, c Change) error) (until time.Time, err error) {
+func (k *Recorder) report(ctx context.Context, caller engine.Caller, since time.Time, report func(ctx context.Context, c Change) error) (until time.Time, err error) {
 	store, err := k.upToDate(ctx)
 	if err != nil {
 		return until, err

@@ -13,12 +13,12 @@ import (
 	"remit/internal/toolsets/codebase/sessions"
 )
 
-// reported returns what Tell reports to a caller: the keys of sessions and, after a bar, the ids of
+// reported returns what Report reports to a caller: the keys of sessions and, after a bar, the ids of
 // removed ones.
 func (r *rig) reported(c engine.Caller) string {
 	r.t.Helper()
 	reported := "nothing"
-	err := r.Tell(r.t.Context(), c, func(_ context.Context, change sessions.Change) error {
+	err := r.Report(r.t.Context(), c, func(_ context.Context, change sessions.Change) error {
 		var keys []string
 		for _, s := range change.Active {
 			keys = append(keys, strings.ReplaceAll(s.Key, "\x00", "/"))
@@ -40,10 +40,10 @@ func (r *rig) expectReported(c engine.Caller, want string) {
 	}
 }
 
-var third = engine.Caller{Principal: "eve", Face: "stdio", Client: "agent/1", Connection: "c3"}
+var third = engine.Caller{Principal: "eve", Frontend: "stdio", Client: "agent/1", Connection: "c3"}
 
-// TestTell: Tell reports the sessions of others, and again when they continue.
-func TestTell(t *testing.T) {
+// TestReport: Report reports the sessions of others, and again when they continue.
+func TestReport(t *testing.T) {
 	timed(t, func(t *testing.T, r *rig) {
 		r.read("a")
 		r.saw(passing, "context/read_file", `{"path":"b"}`, `{}`)
@@ -61,9 +61,9 @@ func TestTell(t *testing.T) {
 	})
 }
 
-// TestTellOmitsOwnSession: Tell never reports the caller's own session, even if it has just begun,
+// TestReportOmitsOwnSession: Report never reports the caller's own session, even if it has just begun,
 // but reports it to others later.
-func TestTellOmitsOwnSession(t *testing.T) {
+func TestReportOmitsOwnSession(t *testing.T) {
 	timed(t, func(t *testing.T, r *rig) {
 		r.saw(passing, "context/read_file", `{"path":"a"}`, `{}`)
 		r.pass(time.Second)
@@ -90,9 +90,9 @@ func TestTellOmitsOwnSession(t *testing.T) {
 	})
 }
 
-// TestTellReportsLateSessions: sessions written late by another process, or with another clock, are
+// TestReportReportsLateSessions: sessions written late by another process, or with another clock, are
 // reported too.
-func TestTellReportsLateSessions(t *testing.T) {
+func TestReportReportsLateSessions(t *testing.T) {
 	timed(t, func(t *testing.T, r *rig) {
 		r.read("a")
 		r.pass(time.Second)
@@ -113,12 +113,12 @@ func TestTellReportsLateSessions(t *testing.T) {
 	})
 }
 
-// TestTellAgain: what the callback failed to process is reported again soon.
-func TestTellAgain(t *testing.T) {
+// TestReportAgain: what the callback failed to process is reported again soon.
+func TestReportAgain(t *testing.T) {
 	timed(t, func(t *testing.T, r *rig) {
 		r.store.pruned = []string{"x", "y"}
 		r.read("a")
-		err := r.Tell(t.Context(), third, func(context.Context, sessions.Change) error { return errors.New("no index") })
+		err := r.Report(t.Context(), third, func(context.Context, sessions.Change) error { return errors.New("no index") })
 		if err == nil {
 			t.Error("the failure is not returned")
 		}
@@ -129,15 +129,15 @@ func TestTellAgain(t *testing.T) {
 		r.expectReported(third, "c1|")
 		r.pass(10 * time.Second)
 		r.store.setFail(errors.New("no disk"))
-		if err := r.Tell(t.Context(), third, nil); err == nil {
+		if err := r.Report(t.Context(), third, nil); err == nil {
 			t.Error("the failure of the store is not returned")
 		}
 	})
 }
 
-// TestTellDoesNotWait: Tell waits for the writer only until its deadline, and not at all if
+// TestReportDoesNotWait: Report waits for the writer only until its deadline, and not at all if
 // nothing is due.
-func TestTellDoesNotWait(t *testing.T) {
+func TestReportDoesNotWait(t *testing.T) {
 	timed(t, func(t *testing.T, r *rig) {
 		r.store.hang()
 		r.read("a")
@@ -145,7 +145,7 @@ func TestTellDoesNotWait(t *testing.T) {
 		for _, want := range []time.Duration{100 * time.Millisecond, 0} {
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			before := time.Now()
-			_ = r.Tell(ctx, third, func(context.Context, sessions.Change) error { return nil })
+			_ = r.Report(ctx, third, func(context.Context, sessions.Change) error { return nil })
 			if took := time.Since(before); took != want {
 				t.Errorf("took %v, want %v", took, want)
 			}

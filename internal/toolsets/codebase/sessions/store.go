@@ -16,7 +16,7 @@ type Store interface {
 	// Otherwise it ends the open session, if any, and starts one with the id NewID, which must be
 	// new. It returns the updated session. It is atomic, and concurrent notes are all kept. A clock
 	// that was set back does not make Last earlier.
-	Note(ctx context.Context, n Noted) (Session, error)
+	Note(ctx context.Context, n Note) (Session, error)
 
 	// End ends the open session of a key, for a client that disconnected, unless the session was
 	// started after at. It is not an error if there is no session.
@@ -39,14 +39,14 @@ type Store interface {
 }
 
 const (
-	// MostItems is the maximum number of items in each list of a session; the newest are kept.
-	MostItems = 100
-	// MostSessions is the maximum number of sessions of a workspace; the most recently active are
+	// MaxItems is the maximum number of items in each list of a session; the newest are kept.
+	MaxItems = 100
+	// MaxSessions is the maximum number of sessions of a workspace; the most recently active are
 	// kept.
-	MostSessions = 500
-	// MostPruned is the maximum number of ids that Pruned remembers for a workspace, the last
+	MaxSessions = 500
+	// MaxPruned is the maximum number of ids that Pruned remembers for a workspace, the last
 	// removed. It bounds the list if nobody ever calls Forget.
-	MostPruned = 5000
+	MaxPruned = 5000
 )
 
 // Session is what a client did during a session. Times have microsecond precision.
@@ -66,8 +66,8 @@ type Item struct {
 	Times int
 }
 
-// Noted holds what to add to a session, and the attributes of a new one.
-type Noted struct {
+// Note holds what to add to a session, and the attributes of a new one.
+type Note struct {
 	Key, NewID, Principal, Client string
 	Started                       time.Time // of a new session; zero means At
 	At                            time.Time
@@ -94,5 +94,5 @@ func AddItems(list, more []Item) []Item {
 		}
 	}
 	slices.SortStableFunc(list, func(a, b Item) int { return cmp.Compare(a.At.UnixMicro(), b.At.UnixMicro()) })
-	return list[max(0, len(list)-MostItems):]
+	return list[max(0, len(list)-MaxItems):]
 }

@@ -15,12 +15,12 @@ import (
 	"remit/internal/toolsets/codebase/sessions"
 )
 
-// timed runs a test with a keeper, in a synctest bubble.
+// timed runs a test with a recorder, in a synctest bubble.
 func timed(t *testing.T, test func(t *testing.T, r *rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{t: t, store: &fakeStore{}, now: time.Now()}
-		r.Keeper = sessions.NewKeeper(func(context.Context) (sessions.Store, error) { return r.store, nil }, slog.New(slog.DiscardHandler), time.Now)
+		r.Recorder = sessions.NewRecorder(func(context.Context) (sessions.Store, error) { return r.store, nil }, slog.New(slog.DiscardHandler), time.Now)
 		test(t, r)
 		r.Close(t.Context())
 	})
@@ -37,12 +37,12 @@ func (r *rig) read(path string) {
 	r.saw(wired, "context/read_file", fmt.Sprintf(`{"path":%q}`, path), `{}`)
 }
 
-// TestKeeperTriesAgain: failed writes are retried automatically, including that a client left.
-func TestKeeperTriesAgain(t *testing.T) {
+// TestRecorderTriesAgain: failed writes are retried automatically, including that a client left.
+func TestRecorderTriesAgain(t *testing.T) {
 	timed(t, func(t *testing.T, r *rig) {
 		r.store.setFail(errors.New("no disk"))
 		r.read("a")
-		r.Left("c1")
+		r.ConnectionClosed("c1")
 		r.pass(time.Minute)
 		if _, err := r.Recent(t.Context(), 10); err == nil || len(r.store.written()) != 0 {
 			t.Fatal("it was written")
@@ -55,8 +55,8 @@ func TestKeeperTriesAgain(t *testing.T) {
 	})
 }
 
-// TestKeeperWritesAfterTimeout: what a caller had no time to write is written in the background.
-func TestKeeperWritesAfterTimeout(t *testing.T) {
+// TestRecorderWritesAfterTimeout: what a caller had no time to write is written in the background.
+func TestRecorderWritesAfterTimeout(t *testing.T) {
 	timed(t, func(t *testing.T, r *rig) {
 		release := r.store.hang()
 		r.read("a")
@@ -82,9 +82,9 @@ func TestKeeperWritesAfterTimeout(t *testing.T) {
 	})
 }
 
-// TestKeeperKeepsTheNewest: however long the store is unavailable, the newest activities of
+// TestRecorderKeepsTheNewest: however long the store is unavailable, the newest activities of
 // each client wait, up to the limit.
-func TestKeeperKeepsTheNewest(t *testing.T) {
+func TestRecorderKeepsTheNewest(t *testing.T) {
 	timed(t, func(t *testing.T, r *rig) {
 		r.store.setFail(errors.New("no disk"))
 		n := 0
@@ -99,10 +99,10 @@ func TestKeeperKeepsTheNewest(t *testing.T) {
 		away.Store(true)
 		r.store.during = func() {
 			if away.Load() {
-				reads(sessions.MostItems / 4)
+				reads(sessions.MaxItems / 4)
 			}
 		}
-		reads(2 * sessions.MostItems)
+		reads(2 * sessions.MaxItems)
 		for range 20 {
 			r.pass(time.Second)
 			_, _ = r.Recent(t.Context(), 10) // another caller that fails to write
@@ -111,7 +111,7 @@ func TestKeeperKeepsTheNewest(t *testing.T) {
 		r.store.setFail(nil)
 		r.pass(batchwriter.MaxBackoff)
 		files := r.store.written()[0].Files
-		if last := len(files) - 1; len(files) != sessions.MostItems || files[last].What != fmt.Sprint(n-1) {
+		if last := len(files) - 1; len(files) != sessions.MaxItems || files[last].What != fmt.Sprint(n-1) {
 			t.Errorf("%d are written, the last of them %+v", len(files), files[last])
 		}
 		i := slices.IndexFunc(files, func(i sessions.Item) bool { return i.What == "always" })
@@ -121,14 +121,14 @@ func TestKeeperKeepsTheNewest(t *testing.T) {
 	})
 }
 
-// TestKeeperLeavesMeanwhile: a session also ends if its client left while it was being written, or
+// TestRecorderLeavesMeanwhile: a session also ends if its client left while it was being written, or
 // could not be.
-func TestKeeperLeavesMeanwhile(t *testing.T) {
+func TestRecorderLeavesMeanwhile(t *testing.T) {
 	timed(t, func(t *testing.T, r *rig) {
 		release := r.store.hang()
 		r.read("a")
 		r.pass(batchwriter.DefaultDelay)
-		r.Left("c1")
+		r.ConnectionClosed("c1")
 		release()
 		r.pass(batchwriter.DefaultDelay)
 		if all := r.store.written(); len(all) != 1 || !all[0].Ended {
@@ -137,13 +137,13 @@ func TestKeeperLeavesMeanwhile(t *testing.T) {
 	})
 }
 
-// TestKeeperCloses: Close waits no longer than batchwriter.CloseTimeout, and writes what it can.
-func TestKeeperCloses(t *testing.T) {
+// TestRecorderCloses: Close waits no longer than batchwriter.CloseTimeout, and writes what it can.
+func TestRecorderCloses(t *testing.T) {
 	timed(t, func(t *testing.T, r *rig) {
 		r.read("a")
 		r.Close(t.Context())
 		r.read("b")
-		r.Left("c1")
+		r.ConnectionClosed("c1")
 		if all := r.store.written(); len(all) != 1 || names(all[0].Files) != "a" || all[0].Ended {
 			t.Errorf("there are %+v", all)
 		}

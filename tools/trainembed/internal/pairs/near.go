@@ -17,7 +17,7 @@ const (
 // content returns the content words of a text, sorted and without duplicates.
 func content(text string) []string {
 	var some []string
-	for _, word := range search.Of(text) {
+	for _, word := range search.Words(text) {
 		if len(word) >= minContentLength {
 			some = append(some, search.Stem(word))
 		}

@@ -165,7 +165,7 @@ func TestLexiconIsAMap(t *testing.T) {
 		other := rapid.StringMatching(`[a-zж]{1,12}`).Draw(t, "other")
 		_, known := rows[other]
 		_, stem := rows[tokenize.Stem(other)]
-		if found := l.Knows(other); found != (known || stem) {
+		if found := l.HasKnownWord(other); found != (known || stem) {
 			t.Fatalf("%q was found: %v", other, found)
 		}
 	})

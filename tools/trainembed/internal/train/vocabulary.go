@@ -27,7 +27,7 @@ func count(all []pairs.Pair, cut [2]int) map[string]*usage {
 	for i, pair := range all {
 		for side, text := range []string{pair.A, pair.B} {
 			left := cut[side]
-			for word := range tokenize.In(text) {
+			for word := range tokenize.All(text) {
 				if left--; left < 0 {
 					break
 				}

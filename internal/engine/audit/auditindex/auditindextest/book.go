@@ -15,23 +15,23 @@ import (
 	"remit/internal/engine/audit"
 )
 
-// Book is a folder of day files, sealed like real ones, to which tests add records.
-type Book struct {
-	mu    sync.Mutex
-	Files map[string][]byte
-	Last  string // the hash that the next record refers to
-	Clock time.Time
-	Face  string // of the calls that are added
-	Fault error  // returned when the folder is read
+// Folder is a folder of day files, sealed like real ones, to which tests add records.
+type Folder struct {
+	mu       sync.Mutex
+	Files    map[string][]byte
+	Last     string // the hash that the next record refers to
+	Clock    time.Time
+	Frontend string // of the calls that are added
+	Fault    error  // returned when the folder is read
 }
 
-// NewBook returns an empty folder.
-func NewBook() *Book {
-	return &Book{Files: map[string][]byte{}, Last: audit.Genesis, Face: "http", Clock: time.Date(2026, 1, 9, 10, 0, 0, 0, time.UTC)}
+// NewFolder returns an empty folder.
+func NewFolder() *Folder {
+	return &Folder{Files: map[string][]byte{}, Last: audit.Genesis, Frontend: "http", Clock: time.Date(2026, 1, 9, 10, 0, 0, 0, time.UTC)}
 }
 
 // Open opens a file with its current content.
-func (b *Book) Open(name string) (fs.File, error) {
+func (b *Folder) Open(name string) (fs.File, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.Fault != nil {
@@ -45,21 +45,21 @@ func (b *Book) Open(name string) (fs.File, error) {
 }
 
 // Now returns the time of the book.
-func (b *Book) Now() time.Time {
+func (b *Folder) Now() time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.Clock
 }
 
 // Pass advances the time.
-func (b *Book) Pass(d time.Duration) {
+func (b *Folder) Pass(d time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.Clock = b.Clock.Add(d)
 }
 
 // Raw writes text to the file of the day.
-func (b *Book) Raw(text string) {
+func (b *Folder) Raw(text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	name := audit.FileOf(b.Clock.Format(time.DateOnly))
@@ -67,23 +67,23 @@ func (b *Book) Raw(text string) {
 }
 
 // Add records a call that has just ended.
-func (b *Book) Add(tool, caller, outcome string, took time.Duration) {
+func (b *Folder) Add(tool, caller, outcome string, took time.Duration) {
 	record := fmt.Sprintf(`{"time":%q,"principal":%q,"face":%q,"client":"c","tool":%q,"version":"1.0.0",`+
 		`"arguments":{"n":1},"outcome":%q,"micros":%d,"bytes":7}`,
-		b.Clock.Format("2006-01-02T15:04:05.000000Z"), caller, b.Face, tool, outcome, took.Microseconds())
+		b.Clock.Format("2006-01-02T15:04:05.000000Z"), caller, b.Frontend, tool, outcome, took.Microseconds())
 	line := audit.Seal(b.Last, []byte(record))
 	b.Last = audit.HashOf(line)
 	b.Raw(string(line) + "\n")
 }
 
 // Numbered reads a book whose places are line numbers, as in a database.
-type Numbered struct{ *Book }
+type Numbered struct{ *Folder }
 
 var _ audit.Reader = Numbered{}
 
 // Days implements audit.Reader.
 func (n Numbered) Days(ctx context.Context) ([]audit.Day, error) {
-	days, err := audit.Folder{FS: n.Book}.Days(ctx)
+	days, err := audit.Folder{FS: n.Folder}.Days(ctx)
 	for i := range days {
 		days[i].End = 1000 + int64(len(n.lines(days[i].Name)))
 	}
@@ -96,7 +96,7 @@ func (n Numbered) lines(day string) (lines []audit.Line) {
 	for line := range strings.Lines(string(n.Files[audit.FileOf(day)])) {
 		if text, whole := strings.CutSuffix(line, "\n"); whole {
 			place := int64(1000 + len(lines))
-			lines = append(lines, audit.Line{Place: place, Next: place + 1, Text: []byte(text)})
+			lines = append(lines, audit.Line{Offset: place, Next: place + 1, Text: []byte(text)})
 		}
 	}
 	return lines

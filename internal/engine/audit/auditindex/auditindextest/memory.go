@@ -47,7 +47,7 @@ func (m *Memory) Append(_ context.Context, b auditindex.Batch) (bool, error) {
 	if !known {
 		m.remove(b.Day)
 	}
-	m.days[b.Day] = auditindex.Indexed{Day: b.Day, Next: b.To, Calls: d.Calls + len(b.Calls), Broken: d.Broken + b.Broken, Sound: true}
+	m.days[b.Day] = auditindex.Indexed{Day: b.Day, Next: b.To, Calls: d.Calls + len(b.Calls), Broken: d.Broken + b.Broken, Complete: true}
 	for _, c := range b.Calls {
 		if m.ids[c.Kind] == 0 {
 			m.ids[c.Kind] = int64(len(m.ids) + 1)
@@ -81,16 +81,16 @@ func (m *Memory) Kinds(context.Context) (map[int64]auditindex.KnownKind, error) 
 	}
 	for i := range m.calls {
 		known := kinds[m.calls[i].KindID]
-		if bySpot(known.Last, m.calls[i].Spot) < 0 {
-			known.Last = m.calls[i].Spot
+		if bySpot(known.Last, m.calls[i].Position) < 0 {
+			known.Last = m.calls[i].Position
 		}
 		kinds[m.calls[i].KindID] = known
 	}
 	return kinds, nil
 }
 
-func bySpot(a, b auditindex.Spot) int {
-	return cmp.Or(cmp.Compare(a.Day, b.Day), cmp.Compare(a.Place, b.Place))
+func bySpot(a, b auditindex.Position) int {
+	return cmp.Or(cmp.Compare(a.Day, b.Day), cmp.Compare(a.Offset, b.Offset))
 }
 
 // Counts implements auditindex.Store.
@@ -121,7 +121,7 @@ func (m *Memory) First(context.Context) (first time.Time, err error) {
 // Page implements auditindex.Store.
 func (m *Memory) Page(_ context.Context, q auditindex.Query) ([]auditindex.Call, error) {
 	found := m.find(q)
-	slices.SortFunc(found, func(a, b auditindex.Call) int { return bySpot(a.Spot, b.Spot) })
+	slices.SortFunc(found, func(a, b auditindex.Call) int { return bySpot(a.Position, b.Position) })
 	if !q.OldestFirst {
 		slices.Reverse(found)
 	}
@@ -138,7 +138,7 @@ func (m *Memory) find(q auditindex.Query) (found []auditindex.Call) {
 	for i := range m.calls {
 		c := m.calls[i]
 		if slices.Contains(q.Kinds, c.KindID) && !c.Time.Before(q.From) && (q.To.IsZero() || c.Time.Before(q.To)) &&
-			bySpot(c.Spot, q.After) > 0 && (q.Before.Day == "" || bySpot(c.Spot, q.Before) < 0) {
+			bySpot(c.Position, q.After) > 0 && (q.Before.Day == "" || bySpot(c.Position, q.Before) < 0) {
 			found = append(found, c)
 		}
 	}
@@ -147,7 +147,7 @@ func (m *Memory) find(q auditindex.Query) (found []auditindex.Call) {
 
 // Times implements auditindex.Store.
 func (m *Memory) Times(_ context.Context, q auditindex.Query, visit func(auditindex.Timed)) error {
-	q.After, q.Before = auditindex.Spot{}, auditindex.Spot{}
+	q.After, q.Before = auditindex.Position{}, auditindex.Position{}
 	for _, c := range m.find(q) {
 		visit(auditindex.Timed{At: c.Time.UnixMicro(), Kind: c.KindID, Took: c.Took.Microseconds()})
 	}

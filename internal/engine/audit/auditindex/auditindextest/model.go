@@ -16,25 +16,25 @@ import (
 
 // known is a call of the model.
 type known struct {
-	at                          time.Time
-	tool, caller, face, outcome string
-	took                        time.Duration
+	at                              time.Time
+	tool, caller, frontend, outcome string
+	took                            time.Duration
 }
 
 func (k known) fits(f auditindex.Filter) bool {
 	return (f.Tool == "" || f.Tool == k.tool) && (f.Caller == "" || f.Caller == k.caller) &&
 		(f.Outcome == "" || f.Outcome == k.outcome || f.Outcome == auditindex.Failed && auditindex.IsFailure(k.outcome)) &&
 		(f.From.IsZero() || !k.at.Before(f.From)) && (f.To.IsZero() || k.at.Before(f.To)) &&
-		(f.Face == "" || f.Face == k.face) && (f.Without == "" || f.Without != k.face)
+		(f.Frontend == "" || f.Frontend == k.frontend) && (f.ExceptFrontend == "" || f.ExceptFrontend != k.frontend)
 }
 
 // Model compares an index with a plain list, over random sequences of operations.
-func Model(t *testing.T, open func() auditindex.Store, records func(*Book) audit.Reader) {
+func Model(t *testing.T, open func() auditindex.Store, records func(*Folder) audit.Reader) {
 	rapid.Check(t, func(t *rapid.T) { steps(t, open(), records) })
 }
 
-func steps(t *rapid.T, store auditindex.Store, records func(*Book) audit.Reader) {
-	b := NewBook()
+func steps(t *rapid.T, store auditindex.Store, records func(*Folder) audit.Reader) {
+	b := NewFolder()
 	x := IndexOf(b, records(b), store)
 	var all []known
 	changed := true
@@ -50,7 +50,7 @@ func steps(t *rapid.T, store auditindex.Store, records func(*Book) audit.Reader)
 					choose("outcome", "ok", "invalid", "limited",
 						"pending"), time.Duration(rapid.IntRange(0, 5000).Draw(t, "took")) * time.Microsecond,
 				}
-				b.Face = k.face
+				b.Frontend = k.frontend
 				b.Add(k.tool, k.caller, k.outcome, k.took)
 				all = append(all, k)
 			}
@@ -71,8 +71,8 @@ func steps(t *rapid.T, store auditindex.Store, records func(*Book) audit.Reader)
 			changed = false
 			settled(t, b, x)
 			f := auditindex.Filter{
-				Tool: choose("of tool", "", "a/x", "none"), Caller: choose("of caller", "", "bob"), Face: choose("of face", "", "http"),
-				Outcome: choose("of outcome", "", "ok", "limited", auditindex.Failed), Without: choose("without", "", "page", "none"),
+				Tool: choose("of tool", "", "a/x", "none"), Caller: choose("of caller", "", "bob"), Frontend: choose("of frontend", "", "http"),
+				Outcome: choose("of outcome", "", "ok", "limited", auditindex.Failed), ExceptFrontend: choose("without", "", "page", "none"),
 			}
 			if len(all) > 0 && rapid.Bool().Draw(t, "timed") {
 				f.From = all[rapid.IntRange(0, len(all)-1).Draw(t, "from")].at
@@ -99,7 +99,7 @@ func compareSums(t *rapid.T, x *auditindex.Index, f auditindex.Filter, all []kno
 				want.Failed++
 			}
 		}
-		if k.fits(auditindex.Filter{From: f.From, Without: f.Without}) {
+		if k.fits(auditindex.Filter{From: f.From, ExceptFrontend: f.ExceptFrontend}) {
 			tools[k.tool]++
 		}
 	}
@@ -130,7 +130,7 @@ func compare(t *rapid.T, x *auditindex.Index, f auditindex.Filter, all []known) 
 			t.Fatal(err)
 		}
 		for _, c := range page.Calls {
-			got = append(got, known{c.Time, c.Tool, c.Caller, c.Face, c.Outcome, c.Took})
+			got = append(got, known{c.Time, c.Tool, c.Caller, c.Frontend, c.Outcome, c.Took})
 		}
 		pages++
 		if cursor != "" {
@@ -146,7 +146,7 @@ func compare(t *rapid.T, x *auditindex.Index, f auditindex.Filter, all []known) 
 		t.Fatalf("pages of %+v (-want +got):\n%s", f, diff)
 	}
 	if newest != "" {
-		if r, err := x.One(t.Context(), newest); err != nil || r.Value.Kind == 0 || !r.Sealed {
+		if r, err := x.Record(t.Context(), newest); err != nil || r.Value.Kind == 0 || !r.Sealed {
 			t.Fatalf("One(%s) = %+v, %v", newest, r, err)
 		}
 	}

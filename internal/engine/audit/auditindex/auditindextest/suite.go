@@ -20,7 +20,7 @@ import (
 // Suite tests a store through an Index. open returns a function that makes empty stores, which live
 // until the end of their test.
 func Suite(t *testing.T, open func(t *testing.T) func() auditindex.Store) {
-	t.Run("model", func(t *testing.T) { Model(t, open(t), func(b *Book) audit.Reader { return audit.Folder{FS: b} }) })
+	t.Run("model", func(t *testing.T) { Model(t, open(t), func(b *Folder) audit.Reader { return audit.Folder{FS: b} }) })
 	for name, check := range map[string]func(*testing.T, auditindex.Store){
 		"empty":                      empty,
 		"Append continues a day":     appendsInOrder,
@@ -39,12 +39,12 @@ func Suite(t *testing.T, open func(t *testing.T) func() auditindex.Store) {
 }
 
 // indexOf returns an index of the day files of a book.
-func indexOf(b *Book, store auditindex.Store) *auditindex.Index {
+func indexOf(b *Folder, store auditindex.Store) *auditindex.Index {
 	return IndexOf(b, audit.Folder{FS: b}, store)
 }
 
 // IndexOf returns an index of the records of a book.
-func IndexOf(b *Book, records audit.Reader, store auditindex.Store) *auditindex.Index {
+func IndexOf(b *Folder, records audit.Reader, store auditindex.Store) *auditindex.Index {
 	return &auditindex.Index{Records: records, Now: b.Now, Open: func(context.Context) (auditindex.Store, error) { return store, nil }}
 }
 
@@ -56,7 +56,7 @@ type failer interface {
 }
 
 // settled indexes all records.
-func settled(t failer, b *Book, x *auditindex.Index) *auditindex.Index {
+func settled(t failer, b *Folder, x *auditindex.Index) *auditindex.Index {
 	t.Helper()
 	b.Pass(time.Second)
 	for {
@@ -94,7 +94,7 @@ func total(t failer, x *auditindex.Index, f auditindex.Filter) int {
 }
 
 func empty(t *testing.T, s auditindex.Store) {
-	b := NewBook()
+	b := NewFolder()
 	x := indexOf(b, s)
 	if n := total(t, x, auditindex.Filter{}); n != 0 {
 		t.Errorf("%d calls before the first update", n)
@@ -113,8 +113,8 @@ func empty(t *testing.T, s auditindex.Store) {
 func batch(from, to int64, calls ...auditindex.Call) auditindex.Batch {
 	const day = "2026-01-09"
 	for i := range calls {
-		calls[i].Spot = auditindex.Spot{Day: day, Place: from + int64(i)}
-		calls[i].Kind = auditindex.Kind{Tool: "a/b", Caller: calls[i].Client, Face: "http", Outcome: "ok"}
+		calls[i].Position = auditindex.Position{Day: day, Offset: from + int64(i)}
+		calls[i].Kind = auditindex.Kind{Tool: "a/b", Caller: calls[i].Client, Frontend: "http", Outcome: "ok"}
 		calls[i].Time = time.Date(2026, 1, 9, 10, 0, i, 123456000, time.UTC)
 	}
 	return auditindex.Batch{Day: day, From: from, To: to, Calls: calls}
@@ -134,7 +134,7 @@ func appendsInOrder(t *testing.T, s auditindex.Store) {
 	add(batch(10, 30, auditindex.Call{Client: "bob"}), false)
 	add(batch(20, 1<<38, auditindex.Call{Client: "bob"}), true)
 	days, err := s.Days(t.Context())
-	want := []auditindex.Indexed{{Day: "2026-01-09", Next: 1 << 38, Calls: 2, Broken: 2, Sound: true}}
+	want := []auditindex.Indexed{{Day: "2026-01-09", Next: 1 << 38, Calls: 2, Broken: 2, Complete: true}}
 	if diff := cmp.Diff(want, days); diff != "" || err != nil {
 		t.Fatalf("%v, days (-want +got):\n%s", err, diff)
 	}
@@ -152,7 +152,7 @@ func appendsInOrder(t *testing.T, s auditindex.Store) {
 	}
 	got[0].KindID = 0
 	if diff := cmp.Diff(auditindex.Call{
-		Spot: auditindex.Spot{Day: "2026-01-09"}, Mark: 1<<32 - 1, Time: time.Date(2026, 1, 9, 10, 0, 0, 123456000, time.UTC),
+		Position: auditindex.Position{Day: "2026-01-09"}, Mark: 1<<32 - 1, Time: time.Date(2026, 1, 9, 10, 0, 0, 123456000, time.UTC),
 		Version: "1.2.3", Client: "ann", Took: 7 * time.Microsecond, Bytes: 1 << 31,
 	}, got[0]); diff != "" {
 		t.Errorf("a call (-want +got):\n%s", diff)
@@ -160,7 +160,7 @@ func appendsInOrder(t *testing.T, s auditindex.Store) {
 }
 
 func removed(t *testing.T, s auditindex.Store) {
-	b := NewBook()
+	b := NewFolder()
 	for range 2500 {
 		b.Add("t", "ann", "ok", 0)
 	}
@@ -184,7 +184,7 @@ func removed(t *testing.T, s auditindex.Store) {
 
 // following checks the index while other processes change the records.
 func following(t *testing.T, s auditindex.Store) {
-	b := NewBook()
+	b := NewFolder()
 	b.Add("t", "ann", "ok", 0)
 	x := settled(t, b, indexOf(b, s))
 	before := x.Version()
@@ -235,7 +235,7 @@ func following(t *testing.T, s auditindex.Store) {
 
 // concurrent checks that several processes can index the same growing records.
 func concurrent(t *testing.T, s auditindex.Store) {
-	b := NewBook()
+	b := NewFolder()
 	var all sync.WaitGroup
 	for range 4 {
 		x := indexOf(b, s)
@@ -272,7 +272,7 @@ func concurrent(t *testing.T, s auditindex.Store) {
 // backlog checks that Refresh does not wait for many unindexed calls, and that the newest day comes
 // first.
 func backlog(t *testing.T, s auditindex.Store) {
-	b := NewBook()
+	b := NewFolder()
 	for range 3 {
 		for range 5000 {
 			b.Add("t", "ann", "ok", 0)
@@ -309,7 +309,7 @@ func backlog(t *testing.T, s auditindex.Store) {
 }
 
 func oddNames(t *testing.T, s auditindex.Store) {
-	b := NewBook()
+	b := NewFolder()
 	b.Raw(`{"time":"2026-01-09T10:00:00Z","tool":"a\u0000b","principal":"` + strings.Repeat("ü",
 		200) + `","face":"\ufffd","client":"\u0000","version":"'","outcome":"o\"k","micros":99999999999999999999}` + "\n")
 	x := settled(t, b, indexOf(b, s))
@@ -317,14 +317,14 @@ func oddNames(t *testing.T, s auditindex.Store) {
 	if err != nil || len(page.Calls) != 1 || page.Calls[0].Client != "\x00" || page.Calls[0].Caller != strings.Repeat("ü", 128) {
 		t.Errorf("%+v, %v", page, err)
 	}
-	if _, err := x.One(t.Context(), page.Calls[0].ID()); err != nil {
+	if _, err := x.Record(t.Context(), page.Calls[0].ID()); err != nil {
 		t.Error(err)
 	}
 }
 
 // longPeriods checks counts for periods that begin at any time within hours and days.
 func longPeriods(t *testing.T, s auditindex.Store) {
-	b := NewBook()
+	b := NewFolder()
 	start := time.Date(2026, 1, 8, 22, 59, 59, 999999000, time.UTC)
 	var all []time.Time
 	for i := range 400 {
@@ -356,48 +356,48 @@ func longPeriods(t *testing.T, s auditindex.Store) {
 func damage(t *testing.T, open func() auditindex.Store) {
 	for _, tc := range []struct {
 		name   string
-		write  func(b *Book)
+		write  func(b *Folder)
 		want   []string
 		broken int
 	}{
-		{"whole", func(b *Book) { b.Add("t", "ann", "ok", 0); b.Add("t", "bob", "ok", 0) }, []string{"bob", "ann"}, 0},
+		{"whole", func(b *Folder) { b.Add("t", "ann", "ok", 0); b.Add("t", "bob", "ok", 0) }, []string{"bob", "ann"}, 0},
 		{
-			"a broken line", func(b *Book) { b.Add("t", "ann", "ok", 0); b.Raw("{no\n\n"); b.Add("t", "bob", "ok", 0) },
+			"a broken line", func(b *Folder) { b.Add("t", "ann", "ok", 0); b.Raw("{no\n\n"); b.Add("t", "bob", "ok", 0) },
 			[]string{"bob", "ann"},
 			2,
 		},
 		{
-			"other JSON", func(b *Book) { b.Raw("[]\n{}\n{\"time\":\"x\",\"tool\":\"t\"}\n7\n"); b.Add("t", "bob", "ok", 0) },
+			"other JSON", func(b *Folder) { b.Raw("[]\n{}\n{\"time\":\"x\",\"tool\":\"t\"}\n7\n"); b.Add("t", "bob", "ok", 0) },
 			[]string{"bob"},
 			4,
 		},
-		{"a torn end", func(b *Book) { b.Add("t", "ann", "ok", 0); b.Raw(`{"time":"2026-01`) }, []string{"ann"}, 0},
-		{"only a torn end", func(b *Book) { b.Raw(`{"time":"2026-01`) }, nil, 0},
-		{"a last newline is missing", func(b *Book) {
+		{"a torn end", func(b *Folder) { b.Add("t", "ann", "ok", 0); b.Raw(`{"time":"2026-01`) }, []string{"ann"}, 0},
+		{"only a torn end", func(b *Folder) { b.Raw(`{"time":"2026-01`) }, nil, 0},
+		{"a last newline is missing", func(b *Folder) {
 			b.Add("t", "ann", "ok", 0)
 			b.Add("t", "bob", "ok", 0)
 			name := audit.FileOf("2026-01-09")
 			b.Files[name] = b.Files[name][:len(b.Files[name])-1]
 		}, []string{"bob", "ann"}, 0},
-		{"an empty file", func(b *Book) { b.Raw("") }, nil, 0},
-		{"several days", func(b *Book) {
+		{"an empty file", func(b *Folder) { b.Raw("") }, nil, 0},
+		{"several days", func(b *Folder) {
 			b.Add("t", "ann", "ok", 0)
 			b.Pass(3 * 24 * time.Hour)
 			b.Add("t", "bob", "ok", 0)
 			b.Pass(24 * time.Hour)
 			b.Raw("")
 		}, []string{"bob", "ann"}, 0},
-		{"a line of many pieces", func(b *Book) {
+		{"a line of many pieces", func(b *Folder) {
 			b.Add("t", "ann", "ok", 0)
 			b.Raw(strings.Repeat("x", 3*256<<10) + "\n")
 			b.Add("t", "bob", "ok", 0)
 		}, []string{"bob", "ann"}, 1},
-		{"a line that never ends", func(b *Book) {
+		{"a line that never ends", func(b *Folder) {
 			b.Add("t", "ann", "ok", 0)
 			b.Raw(strings.Repeat("x", 9<<20) + "\n")
 			b.Add("t", "bob", "ok", 0)
 		}, []string{"bob", "ann"}, 2},
-		{"other files", func(b *Book) {
+		{"other files", func(b *Folder) {
 			b.Files["2026-01-08.jsonl.torn"] = []byte("x\n")
 			b.Files["notes.jsonl"] = []byte("x\n")
 			b.Files["0001-01-01.jsonl"] = []byte("x\n")
@@ -405,7 +405,7 @@ func damage(t *testing.T, open func() auditindex.Store) {
 		}, []string{"ann"}, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			b := NewBook()
+			b := NewFolder()
 			tc.write(b)
 			x := settled(t, b, indexOf(b, open()))
 			if diff := cmp.Diff(tc.want, callers(t, x)); diff != "" {
@@ -414,7 +414,7 @@ func damage(t *testing.T, open func() auditindex.Store) {
 			if got := x.Status(); got.Broken != tc.broken || got.Loading {
 				t.Errorf("status %+v, want %d broken", got, tc.broken)
 			}
-			late := NewBook()
+			late := NewFolder()
 			x = settled(t, late, indexOf(late, open()))
 			tc.write(late)
 			if diff := cmp.Diff(tc.want, callers(t, settled(t, late, x))); diff != "" {
@@ -433,7 +433,7 @@ func damage(t *testing.T, open func() auditindex.Store) {
 func separate(t *testing.T, open func() auditindex.Store) {
 	var all []*auditindex.Index
 	for i := range 3 {
-		b := NewBook()
+		b := NewFolder()
 		for range i + 1 {
 			b.Pass(time.Minute)
 			b.Add("t", strconv.Itoa(i), "ok", time.Millisecond)
@@ -454,16 +454,16 @@ func separate(t *testing.T, open func() auditindex.Store) {
 
 // latest checks that the latest calls are returned in full, indexed or not.
 func latest(t *testing.T, open func() auditindex.Store) {
-	for name, indexed := range map[string]func(b *Book, x *auditindex.Index){
-		"nothing indexed": func(*Book, *auditindex.Index) {},
-		"no database":     func(_ *Book, x *auditindex.Index) { x.Exists = func() bool { return false } },
-		"no table that can be read": func(_ *Book, x *auditindex.Index) {
+	for name, indexed := range map[string]func(b *Folder, x *auditindex.Index){
+		"nothing indexed": func(*Folder, *auditindex.Index) {},
+		"no database":     func(_ *Folder, x *auditindex.Index) { x.Exists = func() bool { return false } },
+		"no table that can be read": func(_ *Folder, x *auditindex.Index) {
 			x.Open = func(context.Context) (auditindex.Store, error) { return nil, errors.New("read only") }
 		},
-		"all indexed": func(b *Book, x *auditindex.Index) { settled(t, b, x) },
+		"all indexed": func(b *Folder, x *auditindex.Index) { settled(t, b, x) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := NewBook()
+			b := NewFolder()
 			x := indexOf(b, open())
 			var all []string
 			add := func(tool, caller, outcome string) {

@@ -20,7 +20,7 @@ func model(t *testing.T, s Stores) {
 	run := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		run++
-		m := &project{t: t, stores: []knowledge.Store{s.Here, s.Beside}, run: run, kept: map[string]knowledge.Source{}}
+		m := &project{t: t, stores: []knowledge.Store{s.Here, s.OtherProcess}, run: run, kept: map[string]knowledge.Source{}}
 		_, m.start = load(t, s.Here, 0)
 		for _, store := range m.stores {
 			m.followers = append(m.followers, &follower{store: store, since: m.start, known: map[string]knowledge.Source{}})
@@ -77,8 +77,8 @@ func (m *project) replace(rt *rapid.T) {
 		one := code(m.path(rt), texts...)
 		switch rapid.SampledFrom([]string{"code", "code", "discovery", "gone"}).Draw(rt, "kind") {
 		case "discovery":
-			for i := range one.Pieces {
-				one.Pieces[i].Source, one.Pieces[i].Date = chunk.Discovery, noon
+			for i := range one.Chunks {
+				one.Chunks[i].Source, one.Chunks[i].Date = chunk.Discovery, noon
 			}
 		case "gone":
 			one = gone(one.Path)
@@ -133,15 +133,15 @@ func (m *project) catchUp(rt *rapid.T, f *follower) {
 
 func (m *project) compareChunks(rt *rapid.T) {
 	var refs []knowledge.Ref
-	var want []knowledge.Piece
+	var want []knowledge.Chunk
 	for range rapid.IntRange(0, 6).Draw(rt, "refs") {
 		ref := knowledge.Ref{Path: m.path(rt), Number: rapid.IntRange(0, 3).Draw(rt, "number")}
 		refs = append(refs, ref)
-		if one := m.kept[ref.Path]; ref.Number < len(one.Pieces) {
-			want = append(want, one.Pieces[ref.Number])
+		if one := m.kept[ref.Path]; ref.Number < len(one.Chunks) {
+			want = append(want, one.Chunks[ref.Number])
 		}
 	}
-	got, err := rapid.SampledFrom(m.stores).Draw(rt, "store").Pieces(m.t.Context(), refs)
+	got, err := rapid.SampledFrom(m.stores).Draw(rt, "store").Chunks(m.t.Context(), refs)
 	if diff := gocmp.Diff(want, got); diff != "" || err != nil {
 		rt.Fatalf("%v: error %v, -want +got:\n%s", refs, err, diff)
 	}

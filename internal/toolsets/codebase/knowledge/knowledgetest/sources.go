@@ -17,11 +17,11 @@ import (
 
 func nothing(t *testing.T, s Stores) {
 	expect(t, s.Here)
-	list, err := s.Here.Pieces(t.Context(), []knowledge.Ref{{Path: "a", Number: 0}})
+	list, err := s.Here.Chunks(t.Context(), []knowledge.Ref{{Path: "a", Number: 0}})
 	if len(list) > 0 || err != nil {
 		t.Errorf("pieces %v, error %v", list, err)
 	}
-	if list, err = s.Here.Pieces(t.Context(), nil); len(list) > 0 || err != nil {
+	if list, err = s.Here.Chunks(t.Context(), nil); len(list) > 0 || err != nil {
 		t.Errorf("pieces %v, error %v", list, err)
 	}
 	g := replace(t, s.Here)
@@ -33,11 +33,11 @@ func nothing(t *testing.T, s Stores) {
 func sourceStays(t *testing.T, s Stores) {
 	whole := knowledge.Source{
 		Path: "a.go", Hash: [32]byte{1, 0, 255}, Size: math.MaxInt64, Modified: noon,
-		Pieces: []knowledge.Piece{
-			{Ref: knowledge.Ref{Path: "a.go"}, Key: knowledge.Key{0, 255, 7}, Piece: chunk.Piece{
+		Chunks: []knowledge.Chunk{
+			{Ref: knowledge.Ref{Path: "a.go"}, Key: knowledge.Key{0, 255, 7}, Chunk: chunk.Chunk{
 				Source: chunk.Discovery, Type: chunk.Decision, Name: "n", Text: "t", Module: "m", Session: "s", Date: noon.AddDate(-60, 0, 0), Line: 7, End: 9,
 			}},
-			{Ref: knowledge.Ref{Path: "a.go", Number: 1}, Piece: chunk.Piece{Line: math.MaxInt32, End: math.MaxInt32}},
+			{Ref: knowledge.Ref{Path: "a.go", Number: 1}, Chunk: chunk.Chunk{Line: math.MaxInt32, End: math.MaxInt32}},
 		},
 	}
 	g := replace(t, s.Here, whole, knowledge.Source{Path: "b.go"})
@@ -47,12 +47,12 @@ func sourceStays(t *testing.T, s Stores) {
 func textsStay(t *testing.T, s Stores) {
 	texts := []string{
 		"", " ", "é", "e\u0301", "\xff\xfe", "\x00", "a\x00", "a\x00b", `'"\;--%_$1`, "two\nlines", "a", "A", "a/b", "a/b/c",
-		strings.Repeat("é", knowledge.LongestPath/2),
+		strings.Repeat("é", knowledge.MaxPath/2),
 	}
 	var want []knowledge.Source
 	for _, text := range texts {
 		one := code(text, text, text)
-		p := &one.Pieces[0].Piece
+		p := &one.Chunks[0].Chunk
 		p.Source, p.Type, p.Name, p.Module, p.Session = text, text, text, text, text
 		want = append(want, of(1, one))
 	}
@@ -60,11 +60,11 @@ func textsStay(t *testing.T, s Stores) {
 	slices.SortFunc(want, func(a, b knowledge.Source) int { return strings.Compare(a.Path, b.Path) })
 	expect(t, s.Here, want...)
 	for _, one := range want {
-		list, err := s.Here.Pieces(t.Context(), []knowledge.Ref{one.Pieces[1].Ref})
+		list, err := s.Here.Chunks(t.Context(), []knowledge.Ref{one.Chunks[1].Ref})
 		if err != nil {
 			t.Fatal(err)
 		}
-		equal(t, list, one.Pieces[1:])
+		equal(t, list, one.Chunks[1:])
 	}
 }
 
@@ -72,10 +72,10 @@ func textsStay(t *testing.T, s Stores) {
 func numbered(t *testing.T, s Stores) {
 	want := code("a", "x", "y")
 	given := code("a", "x", "y")
-	given.Pieces[0].Ref, given.Pieces[1].Ref = knowledge.Ref{Path: "b", Number: 7}, knowledge.Ref{}
+	given.Chunks[0].Ref, given.Chunks[1].Ref = knowledge.Ref{Path: "b", Number: 7}, knowledge.Ref{}
 	g := replace(t, s.Here, given)
 	expect(t, s.Here, of(g, want))
-	if given.Pieces[0].Path != "b" || given.Generation != 0 {
+	if given.Chunks[0].Path != "b" || given.Generation != 0 {
 		t.Errorf("what was given has changed: %+v", given)
 	}
 }
@@ -86,11 +86,11 @@ func replaced(t *testing.T, s Stores) {
 	list, newest := load(t, s.Here, 0)
 	equal(t, list, []knowledge.Source{of(second-1, code("b", "4")), of(second, code("a", "5"))})
 	equal(t, newest, second)
-	left, err := s.Here.Pieces(t.Context(), []knowledge.Ref{{Path: "a", Number: 2}, {Path: "a", Number: 0}})
+	left, err := s.Here.Chunks(t.Context(), []knowledge.Ref{{Path: "a", Number: 2}, {Path: "a", Number: 0}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, left, code("a", "5").Pieces)
+	equal(t, left, code("a", "5").Chunks)
 }
 
 func goneAndBack(t *testing.T, s Stores) {
@@ -98,9 +98,9 @@ func goneAndBack(t *testing.T, s Stores) {
 	ghost := code("a", "1")
 	ghost.Gone = true
 	g := replace(t, s.Here, ghost, gone("never"))
-	ghost.Pieces = nil
+	ghost.Chunks = nil
 	expect(t, s.Here, of(g, ghost), of(g, gone("never")))
-	list, err := s.Here.Pieces(t.Context(), []knowledge.Ref{{Path: "a", Number: 0}})
+	list, err := s.Here.Chunks(t.Context(), []knowledge.Ref{{Path: "a", Number: 0}})
 	if len(list) > 0 || err != nil {
 		t.Errorf("it has still %v, error %v", list, err)
 	}
@@ -114,7 +114,7 @@ func twice(t *testing.T, s Stores) {
 }
 
 func tooLong(t *testing.T, s Stores) {
-	longest := strings.Repeat("x", knowledge.LongestPath)
+	longest := strings.Repeat("x", knowledge.MaxPath)
 	g := replace(t, s.Here, code(longest+"y", "1"), code("beside it", "2"), code(longest, "3"))
 	expect(t, s.Here, of(g, code("beside it", "2")), of(g, code(longest, "3")))
 }
@@ -136,7 +136,7 @@ func discoveriesFirst(t *testing.T, s Stores) {
 	first := replace(t, s.Here, code("a", "1"), found("m", "2"))
 	replace(t, s.Here, code("b", "3"))
 	mixed := code("n", "4", "5")
-	mixed.Pieces[1].Source = chunk.Discovery
+	mixed.Chunks[1].Source = chunk.Discovery
 	replace(t, s.Here, mixed, code("c"), gone("d"))
 	list, _ := load(t, s.Here, 0)
 	equal(t, paths(list), "m n a b c -d")
@@ -150,15 +150,15 @@ func discoveriesFirst(t *testing.T, s Stores) {
 func chunksInOrder(t *testing.T, s Stores) {
 	a, b := code("a", "1", "2", "3"), found("b", "4", "5")
 	replace(t, s.Here, a, b)
-	replace(t, s.Elsewhere, code("c", "6"))
+	replace(t, s.OtherWorkspace, code("c", "6"))
 	refs := []knowledge.Ref{
 		{Path: "b", Number: 1}, {Path: "a", Number: 2}, {Path: "c", Number: 0}, {Path: "a", Number: 3}, {Path: "a", Number: -1}, {Path: "a", Number: 0}, {Path: "b", Number: 1},
 	}
-	list, err := s.Here.Pieces(t.Context(), refs)
+	list, err := s.Here.Chunks(t.Context(), refs)
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, list, []knowledge.Piece{b.Pieces[1], a.Pieces[2], a.Pieces[0], b.Pieces[1]})
+	equal(t, list, []knowledge.Chunk{b.Chunks[1], a.Chunks[2], a.Chunks[0], b.Chunks[1]})
 }
 
 // manyParts uses more sources and chunks than any store reads at once.
@@ -213,7 +213,7 @@ func overtaken(t *testing.T, s Stores) {
 	given := map[string]bool{}
 	newest, err := s.Here.Load(t.Context(), 0, func(one knowledge.Source) error {
 		if len(given) == 0 {
-			replace(t, s.Beside, after...)
+			replace(t, s.OtherProcess, after...)
 		}
 		given[one.Path] = true
 		if one.Generation != g {
@@ -257,7 +257,7 @@ func eachUses(t *testing.T, s Stores) {
 
 func otherDatabase(t *testing.T, s Stores) {
 	g := replace(t, s.Here, code("a", "1"))
-	for _, store := range []knowledge.Store{s.Here, s.Elsewhere} {
+	for _, store := range []knowledge.Store{s.Here, s.OtherWorkspace} {
 		_, err := store.Load(t.Context(), g+1, func(knowledge.Source) error { t.Error("it gives something"); return nil })
 		if !errors.Is(err, knowledge.ErrOutdated) {
 			t.Errorf("a generation that never was: error %v", err)
@@ -271,7 +271,7 @@ func cancelled(t *testing.T, s Stores) {
 	cancel()
 	_, replaceErr := s.Here.Replace(ctx, []knowledge.Source{code("a", "2")})
 	_, loadErr := s.Here.Load(ctx, 0, func(knowledge.Source) error { return nil })
-	_, chunksErr := s.Here.Pieces(ctx, []knowledge.Ref{{Path: "a"}})
+	_, chunksErr := s.Here.Chunks(ctx, []knowledge.Ref{{Path: "a"}})
 	_, vectorsErr := s.Here.Vectors(ctx, "m", []knowledge.Key{keyOf("1")})
 	_, sweepErr := s.Here.Sweep(ctx, []string{"m"}, 0)
 	_, leaseErr := s.Here.Lease(ctx, "x", noon.Add(time.Minute), noon)
@@ -287,15 +287,15 @@ func cancelled(t *testing.T, s Stores) {
 
 func workspaces(t *testing.T, s Stores) {
 	g := replace(t, s.Here, code("a", "1"), code("b", "2"))
-	equal(t, replace(t, s.Elsewhere, code("a", "3")), int64(1))
-	equal(t, replace(t, s.Elsewhere, gone("b")), int64(2))
+	equal(t, replace(t, s.OtherWorkspace, code("a", "3")), int64(1))
+	equal(t, replace(t, s.OtherWorkspace, gone("b")), int64(2))
 	expect(t, s.Here, of(g, code("a", "1")), of(g, code("b", "2")))
-	expect(t, s.Elsewhere, of(1, code("a", "3")), of(2, gone("b")))
+	expect(t, s.OtherWorkspace, of(1, code("a", "3")), of(2, gone("b")))
 }
 
 func processes(t *testing.T, s Stores) {
 	g := replace(t, s.Here, code("a", "1"))
-	expect(t, s.Beside, of(g, code("a", "1")))
-	g2 := replace(t, s.Beside, code("b", "2"))
+	expect(t, s.OtherProcess, of(g, code("a", "1")))
+	g2 := replace(t, s.OtherProcess, code("b", "2"))
 	expectSince(t, s.Here, g, of(g2, code("b", "2")))
 }

@@ -17,9 +17,9 @@ import (
 
 // Stores holds several views of one storage, which is empty.
 type Stores struct {
-	Here      knowledge.Store
-	Beside    knowledge.Store // the same workspace, as opened by another process
-	Elsewhere knowledge.Store // another workspace
+	Here           knowledge.Store
+	OtherProcess   knowledge.Store // the same workspace, as opened by another process
+	OtherWorkspace knowledge.Store // another workspace
 	// Age makes everything stored older.
 	Age func(t *testing.T, by time.Duration)
 	// Damage modifies the bytes and the length of all vectors.
@@ -94,9 +94,9 @@ func keyOf(text string) knowledge.Key {
 func code(path string, texts ...string) knowledge.Source {
 	s := knowledge.Source{Path: path, Hash: sha256.Sum256([]byte(strings.Join(texts, "\n"))), Size: int64(len(texts)), Modified: noon}
 	for i, text := range texts {
-		s.Pieces = append(s.Pieces, knowledge.Piece{
+		s.Chunks = append(s.Chunks, knowledge.Chunk{
 			Ref: knowledge.Ref{Path: path, Number: i}, Key: keyOf(text),
-			Piece: chunk.Piece{Source: chunk.Code, Name: "f", Text: text, Module: "m", Line: i + 1, End: i + 2},
+			Chunk: chunk.Chunk{Source: chunk.Code, Name: "f", Text: text, Module: "m", Line: i + 1, End: i + 2},
 		})
 	}
 	return s
@@ -105,8 +105,8 @@ func code(path string, texts ...string) knowledge.Source {
 // found returns a source of discoveries.
 func found(path string, texts ...string) knowledge.Source {
 	s := code(path, texts...)
-	for i := range s.Pieces {
-		p := &s.Pieces[i]
+	for i := range s.Chunks {
+		p := &s.Chunks[i]
 		p.Source, p.Type, p.Session, p.Date = chunk.Discovery, chunk.Rule, "s1", noon.Add(-time.Hour)
 	}
 	return s

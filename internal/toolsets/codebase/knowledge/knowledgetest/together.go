@@ -15,7 +15,7 @@ import (
 func loadMeanwhile(t *testing.T, s Stores) {
 	const files, rounds = 12, 25
 	var writers sync.WaitGroup
-	for w, store := range []knowledge.Store{s.Here, s.Beside} {
+	for w, store := range []knowledge.Store{s.Here, s.OtherProcess} {
 		writers.Go(func() {
 			for round := range rounds {
 				path := strconv.Itoa((round*7 + w) % files)
@@ -27,7 +27,7 @@ func loadMeanwhile(t *testing.T, s Stores) {
 		})
 	}
 	stop, followed := make(chan struct{}), make(chan map[string]knowledge.Source)
-	go func() { followed <- follow(t, s.Beside, stop) }()
+	go func() { followed <- follow(t, s.OtherProcess, stop) }()
 	writers.Wait()
 	close(stop)
 	list, _ := load(t, s.Here, 0)
@@ -68,7 +68,7 @@ func follow(t *testing.T, s knowledge.Store, stop chan struct{}) map[string]know
 // whole checks that a source and its chunks are from one change.
 func whole(one knowledge.Source) error {
 	var texts []string
-	for _, p := range one.Pieces {
+	for _, p := range one.Chunks {
 		texts = append(texts, p.Text)
 	}
 	if want := code(one.Path, texts...); want.Hash != one.Hash || want.Size != one.Size {
@@ -83,7 +83,7 @@ func generationsInOrder(t *testing.T, s Stores) {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	given := map[int64]bool{}
-	for w, store := range []knowledge.Store{s.Here, s.Beside, s.Here, s.Beside} {
+	for w, store := range []knowledge.Store{s.Here, s.OtherProcess, s.Here, s.OtherProcess} {
 		wg.Go(func() {
 			for i := range each {
 				g, err := store.Replace(t.Context(), []knowledge.Source{code(fmt.Sprint(w, "/", i), "x")})

@@ -48,12 +48,12 @@ func vectors(t *testing.T, s Stores) {
 	edges := []float32{0, -0.5, 1, math.MaxFloat32, -math.SmallestNonzeroFloat32}
 	put(t, s.Here, "m", edges, "a", "b")
 	put(t, s.Here, "other", []float32{7}, "a", "c")
-	for _, store := range []knowledge.Store{s.Here, s.Beside, s.Elsewhere} {
+	for _, store := range []knowledge.Store{s.Here, s.OtherProcess, s.OtherWorkspace} {
 		expectVectors(t, store, "m", map[string][]float32{"a": edges, "b": edges}, "a", "b", "c", "a")
 		expectVectors(t, store, "other", map[string][]float32{"c": {7}}, "b", "c")
 		expectVectors(t, store, "M", nil, "a", "b", "c")
 	}
-	put(t, s.Elsewhere, "m", []float32{2, 3}, "a")
+	put(t, s.OtherWorkspace, "m", []float32{2, 3}, "a")
 	expectVectors(t, s.Here, "m", map[string][]float32{"a": {2, 3}, "b": edges}, "a", "b")
 }
 
@@ -75,7 +75,7 @@ func manyVectors(t *testing.T, s Stores) {
 func vectorsAtOnce(t *testing.T, s Stores) {
 	texts := many(40, "text ")
 	var wg sync.WaitGroup
-	for w, store := range []knowledge.Store{s.Here, s.Beside, s.Elsewhere, s.Here} {
+	for w, store := range []knowledge.Store{s.Here, s.OtherProcess, s.OtherWorkspace, s.Here} {
 		wg.Go(func() {
 			for range 10 {
 				put(t, store, "m", []float32{1, 2}, texts[w*5:w*5+25]...)
@@ -115,7 +115,7 @@ func sweep(t *testing.T, s Stores) {
 	sweepOf(t, s.Here, 0, "m")
 	one := []float32{1}
 	replace(t, s.Here, code("a", "used", "soon gone"))
-	replace(t, s.Elsewhere, code("a", "used elsewhere"))
+	replace(t, s.OtherWorkspace, code("a", "used elsewhere"))
 	put(t, s.Here, "m", one, "used", "soon gone", "used elsewhere", "unused")
 	s.Age(t, 59*time.Minute)
 	sweepOf(t, s.Here, 0, "m") // it is too young
@@ -124,7 +124,7 @@ func sweep(t *testing.T, s Stores) {
 	sweepOf(t, s.Here, 1, "m")
 	expectVectors(t, s.Here, "m", map[string][]float32{"used": one, "soon gone": one, "used elsewhere": one, "young": one}, "used", "soon gone", "used elsewhere", "unused", "young")
 	replace(t, s.Here, code("a", "used"))
-	replace(t, s.Elsewhere, gone("a"))
+	replace(t, s.OtherWorkspace, gone("a"))
 	sweepOf(t, s.Here, 2, "m")
 	expectVectors(t, s.Here, "m", map[string][]float32{"used": one, "young": one}, "used", "soon gone", "used elsewhere", "unused", "young")
 }
@@ -155,22 +155,22 @@ func sweepModels(t *testing.T, s Stores) {
 	for _, model := range []string{"old", "new", "theirs"} {
 		put(t, s.Here, model, one, "x")
 	}
-	put(t, s.Elsewhere, "theirs", one, "y")
-	s.Age(t, knowledge.WishLasts-day)
+	put(t, s.OtherWorkspace, "theirs", one, "y")
+	s.Age(t, knowledge.ModelRetention-day)
 	sweepOf(t, s.Here, 0, "new", "local")
-	sweepOf(t, s.Beside, 0, "local")
-	sweepOf(t, s.Elsewhere, 0, "theirs", "theirs")
+	sweepOf(t, s.OtherProcess, 0, "local")
+	sweepOf(t, s.OtherWorkspace, 0, "theirs", "theirs")
 	s.Age(t, 2*day)
 	put(t, s.Here, "old", one, "y") // a young vector stays, wanted or not
 	sweepOf(t, s.Here, 1, "local")
 	expectVectors(t, s.Here, "old", map[string][]float32{"y": one}, "x", "y")
 	expectVectors(t, s.Here, "new", map[string][]float32{"x": one}, "x")
 	expectVectors(t, s.Here, "theirs", map[string][]float32{"x": one, "y": one}, "x", "y")
-	s.Age(t, knowledge.WishLasts)
-	sweepOf(t, s.Elsewhere, 2, "theirs")
+	s.Age(t, knowledge.ModelRetention)
+	sweepOf(t, s.OtherWorkspace, 2, "theirs")
 	expectVectors(t, s.Here, "old", nil, "y")
 	expectVectors(t, s.Here, "new", nil, "x")
-	s.Age(t, knowledge.WishLasts+day)
+	s.Age(t, knowledge.ModelRetention+day)
 	sweepOf(t, s.Here, 2)
 }
 
@@ -183,10 +183,10 @@ func sweepSeldom(t *testing.T, s Stores) {
 		models []string
 		want   int64
 	}{
-		{s.Beside, 3 * time.Hour, []string{"m"}, 0},
-		{s.Beside, 3 * time.Hour, []string{"m", "n"}, 1},
-		{s.Elsewhere, 3 * time.Hour, []string{"m"}, 1},
-		{s.Beside, time.Hour, []string{"m"}, 1},
+		{s.OtherProcess, 3 * time.Hour, []string{"m"}, 0},
+		{s.OtherProcess, 3 * time.Hour, []string{"m", "n"}, 1},
+		{s.OtherWorkspace, 3 * time.Hour, []string{"m"}, 1},
+		{s.OtherProcess, time.Hour, []string{"m"}, 1},
 	} {
 		put(t, s.Here, "m", []float32{1}, "unused")
 		sweepOf(t, s.Here, 0, "m") // it is young
@@ -201,7 +201,7 @@ func sweepGone(t *testing.T, s Stores) {
 	first := replace(t, s.Here, code("a", "1"), code("b", "2"), code("c", "3"))
 	second := replace(t, s.Here, gone("a"))
 	for i := range 300 {
-		replace(t, s.Elsewhere, gone(strconv.Itoa(i)))
+		replace(t, s.OtherWorkspace, gone(strconv.Itoa(i)))
 	}
 	s.Age(t, 25*time.Hour)
 	third := replace(t, s.Here, gone("b"))
@@ -214,20 +214,20 @@ func sweepGone(t *testing.T, s Stores) {
 	}
 	back := replace(t, s.Here, code("a", "4"))
 	expectSince(t, s.Here, third, of(back, code("a", "4")))
-	if list, _ := load(t, s.Elsewhere, 0); len(list) != 300 {
+	if list, _ := load(t, s.OtherWorkspace, 0); len(list) != 300 {
 		t.Errorf("%d are gone elsewhere, want 300", len(list))
 	}
-	sweepOf(t, s.Elsewhere, 0)
-	if list, newest := load(t, s.Elsewhere, 0); len(list) != 0 || newest != 300 {
+	sweepOf(t, s.OtherWorkspace, 0)
+	if list, newest := load(t, s.OtherWorkspace, 0); len(list) != 0 || newest != 300 {
 		t.Errorf("%d are gone elsewhere, newest %d", len(list), newest)
 	}
-	expectSince(t, s.Elsewhere, 300)
+	expectSince(t, s.OtherWorkspace, 300)
 }
 
 // sweepMeanwhile: a chunk keeps its vector during concurrent sweeps.
 func sweepMeanwhile(t *testing.T, s Stores) {
 	var writers, sweeper sync.WaitGroup
-	for w, store := range []knowledge.Store{s.Here, s.Elsewhere} {
+	for w, store := range []knowledge.Store{s.Here, s.OtherWorkspace} {
 		writers.Go(func() {
 			for i := range 15 {
 				texts := many(10, fmt.Sprint(w, " ", i%4, " "))
@@ -241,7 +241,7 @@ func sweepMeanwhile(t *testing.T, s Stores) {
 	var done atomic.Bool
 	sweeper.Go(func() {
 		for !done.Load() {
-			if _, err := s.Beside.Sweep(t.Context(), []string{"m"}, 0); err != nil {
+			if _, err := s.OtherProcess.Sweep(t.Context(), []string{"m"}, 0); err != nil {
 				t.Error(err)
 			}
 		}
@@ -278,16 +278,16 @@ func lease(t *testing.T, s Stores) {
 		{s.Here, "", minute, noon, false},
 		{s.Here, "a", time.Time{}, noon, false}, // there is nothing to return
 		{s.Here, "a", minute, noon, true},
-		{s.Beside, "b", minute, noon, false},
-		{s.Elsewhere, "b", minute, noon, true},
-		{s.Beside, "b", time.Time{}, noon, false}, // another process has it
-		{s.Beside, "b", minute, noon, false},
-		{s.Beside, "", minute, noon, false},
+		{s.OtherProcess, "b", minute, noon, false},
+		{s.OtherWorkspace, "b", minute, noon, true},
+		{s.OtherProcess, "b", time.Time{}, noon, false}, // another process has it
+		{s.OtherProcess, "b", minute, noon, false},
+		{s.OtherProcess, "", minute, noon, false},
 		{s.Here, "a", minute.Add(time.Minute), noon.Add(time.Second), true}, // renewed
-		{s.Beside, "b", minute.Add(time.Hour), minute, false},
-		{s.Beside, "b", minute.Add(time.Hour), minute.Add(time.Minute), true}, // it has expired
+		{s.OtherProcess, "b", minute.Add(time.Hour), minute, false},
+		{s.OtherProcess, "b", minute.Add(time.Hour), minute.Add(time.Minute), true}, // it has expired
 		{s.Here, "a", minute.Add(time.Hour), minute.Add(time.Minute), false},
-		{s.Beside, "b", time.Time{}, minute, false},
+		{s.OtherProcess, "b", time.Time{}, minute, false},
 		{s.Here, "\xff\x00'", minute, noon, true},
 		{s.Here, "\xff\x00", minute, noon, false},
 	} {
@@ -300,7 +300,7 @@ func lease(t *testing.T, s Stores) {
 func leaseToOne(t *testing.T, s Stores) {
 	var wg sync.WaitGroup
 	var have atomic.Int32
-	for w, store := range []knowledge.Store{s.Here, s.Beside, s.Here, s.Beside} {
+	for w, store := range []knowledge.Store{s.Here, s.OtherProcess, s.Here, s.OtherProcess} {
 		wg.Go(func() {
 			if leases(t, store, strconv.Itoa(w), noon.Add(time.Minute), noon) {
 				have.Add(1)

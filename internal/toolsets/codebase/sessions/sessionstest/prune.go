@@ -30,7 +30,7 @@ func forget(t *testing.T, s sessions.Store, ids ...string) {
 }
 
 func newestSessions(t *testing.T, s Stores) {
-	note(t, s.Elsewhere, done("k", "there", 0))
+	note(t, s.OtherWorkspace, done("k", "there", 0))
 	active := done("active", "first", 0)
 	active.Idle = time.Hour
 	note(t, s.Here, active)
@@ -38,7 +38,7 @@ func newestSessions(t *testing.T, s Stores) {
 		note(t, s.Here, done(strconv.Itoa(i), fmt.Sprintf("%03d", i), time.Duration(i)*time.Second))
 	}
 	var wg sync.WaitGroup
-	const some = sessions.MostSessions / 10
+	const some = sessions.MaxSessions / 10
 	for w := range 9 { // concurrent writes are faster
 		wg.Go(func() {
 			for i := range some {
@@ -49,23 +49,23 @@ func newestSessions(t *testing.T, s Stores) {
 	wg.Wait()
 	active.NewID, active.At = "again", noon.Add(400*time.Second)
 	note(t, s.Here, active)
-	for i := 9 * some; i < sessions.MostSessions+2; i++ {
+	for i := 9 * some; i < sessions.MaxSessions+2; i++ {
 		start(i)
 	}
 	list := strings.Fields(ids(t, s.Here, math.MaxInt32))
-	if len(list) != sessions.MostSessions || list[0] != "501" || list[len(list)-1] != "003" || !strings.Contains(strings.Join(list, " "), "first") {
+	if len(list) != sessions.MaxSessions || list[0] != "501" || list[len(list)-1] != "003" || !strings.Contains(strings.Join(list, " "), "first") {
 		t.Errorf("%d are left, from %s to %s", len(list), list[0], list[len(list)-1])
 	}
 	note(t, s.Here, done("late", "late", -time.Hour)) // its clock is behind; it is stored nevertheless
 	if list := ids(t, s.Here, math.MaxInt32); !strings.HasSuffix(list, " late") {
 		t.Error("the last to come is not there")
 	}
-	equal(t, ids(t, s.Elsewhere, 10), "there")
-	expectPruned(t, s.Elsewhere, 10, "")
-	expectPruned(t, s.Beside, math.MaxInt32, "000 001 002")
+	equal(t, ids(t, s.OtherWorkspace, 10), "there")
+	expectPruned(t, s.OtherWorkspace, 10, "")
+	expectPruned(t, s.OtherProcess, math.MaxInt32, "000 001 002")
 	expectPruned(t, s.Here, 2, "000 001")
 	expectPruned(t, s.Here, -1, "")
-	forget(t, s.Elsewhere, "000")
-	forget(t, s.Beside, "001", "000", "unknown")
+	forget(t, s.OtherWorkspace, "000")
+	forget(t, s.OtherProcess, "001", "000", "unknown")
 	expectPruned(t, s.Here, 10, "002")
 }

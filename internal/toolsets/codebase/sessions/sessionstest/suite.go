@@ -19,9 +19,9 @@ import (
 
 // Stores holds several views of one storage, which is empty.
 type Stores struct {
-	Here      sessions.Store
-	Beside    sessions.Store // the same workspace, as opened by another process
-	Elsewhere sessions.Store // another workspace
+	Here           sessions.Store
+	OtherProcess   sessions.Store // the same workspace, as opened by another process
+	OtherWorkspace sessions.Store // another workspace
 }
 
 // Suite tests the promises of sessions.Store. open returns stores that live until the end of the
@@ -56,8 +56,8 @@ var noon = time.Date(2026, 8, 1, 12, 0, 0, 123456000, time.UTC)
 const pause = 30 * time.Minute
 
 // done returns a note of a client that reads files some time after noon.
-func done(key, id string, after time.Duration, files ...string) sessions.Noted {
-	n := sessions.Noted{Key: key, NewID: id, Principal: "ann", Client: "editor", At: noon.Add(after), Idle: pause}
+func done(key, id string, after time.Duration, files ...string) sessions.Note {
+	n := sessions.Note{Key: key, NewID: id, Principal: "ann", Client: "editor", At: noon.Add(after), Idle: pause}
 	n.Files = items(after, files...)
 	return n
 }
@@ -69,7 +69,7 @@ func items(after time.Duration, whats ...string) (list []sessions.Item) {
 	return list
 }
 
-func note(t *testing.T, s sessions.Store, n sessions.Noted) sessions.Session {
+func note(t *testing.T, s sessions.Store, n sessions.Note) sessions.Session {
 	t.Helper()
 	one, err := s.Note(t.Context(), n)
 	if err != nil {
@@ -136,8 +136,8 @@ func stays(t *testing.T, s Stores) {
 	}
 	equal(t, note(t, s.Here, n), want)
 	expectCurrent(t, s.Here, "k", time.Minute, &want)
-	expectCurrent(t, s.Beside, "k", time.Minute, &want)
-	list, err := s.Beside.Recent(t.Context(), 10)
+	expectCurrent(t, s.OtherProcess, "k", time.Minute, &want)
+	list, err := s.OtherProcess.Recent(t.Context(), 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func addUp(t *testing.T, s Stores) {
 	n := done("k", "2", time.Minute, "c", "a", "a")
 	n.Files[1].Times, n.Files[2].Times = 5, 0
 	n.Principal, n.Client, n.Started = "bob", "other", noon.Add(time.Hour)
-	one := note(t, s.Beside, n)
+	one := note(t, s.OtherProcess, n)
 	equal(t, one, sessions.Session{
 		ID: "1", Key: "k", Principal: "ann", Client: "editor", Started: noon, Last: noon.Add(time.Minute),
 		Files: []sessions.Item{
@@ -173,7 +173,7 @@ func addUp(t *testing.T, s Stores) {
 
 func newestItems(t *testing.T, s Stores) {
 	n := done("k", "1", 0)
-	for i := range sessions.MostItems + 50 {
+	for i := range sessions.MaxItems + 50 {
 		n.Searches = append(n.Searches, items(time.Duration(i)*time.Second, strconv.Itoa(i))...)
 	}
 	one := note(t, s.Here, n)
@@ -214,7 +214,7 @@ func end(t *testing.T, s Stores) {
 	}
 	expectCurrent(t, s.Here, "k", 0, &one)
 	for range 2 {
-		if err := s.Beside.End(t.Context(), "k", noon.Add(time.Second)); err != nil {
+		if err := s.OtherProcess.End(t.Context(), "k", noon.Add(time.Second)); err != nil {
 			t.Error(err)
 		}
 		expectCurrent(t, s.Here, "k", 0, nil)
@@ -269,7 +269,7 @@ func atOnce(t *testing.T, s Stores) {
 		wg.Go(func() {
 			for i := range notes {
 				n := done("k", fmt.Sprint(w, "-", i), time.Duration(i)*time.Second, "shared", fmt.Sprint("of ", w))
-				if _, err := []sessions.Store{s.Here, s.Beside}[w%2].Note(t.Context(), n); err != nil {
+				if _, err := []sessions.Store{s.Here, s.OtherProcess}[w%2].Note(t.Context(), n); err != nil {
 					t.Error(err)
 				}
 			}
@@ -298,7 +298,7 @@ func endMeanwhile(t *testing.T, s Stores) {
 	for w := range writers {
 		wg.Go(func() {
 			for i := range notes {
-				_, err := []sessions.Store{s.Here, s.Beside}[w%2].Note(t.Context(), done("k", fmt.Sprint(w, "-", i), 0, "x"))
+				_, err := []sessions.Store{s.Here, s.OtherProcess}[w%2].Note(t.Context(), done("k", fmt.Sprint(w, "-", i), 0, "x"))
 				err = errors.Join(err, s.Here.End(t.Context(), "k", noon))
 				if err != nil {
 					t.Error(err)
@@ -341,12 +341,12 @@ func cancelled(t *testing.T, s Stores) {
 
 func workspaces(t *testing.T, s Stores) {
 	here := note(t, s.Here, done("k", "1", 0, "a"))
-	there := note(t, s.Elsewhere, done("k", "1", 0, "b"))
+	there := note(t, s.OtherWorkspace, done("k", "1", 0, "b"))
 	expectCurrent(t, s.Here, "k", 0, &here)
-	expectCurrent(t, s.Elsewhere, "k", 0, &there)
+	expectCurrent(t, s.OtherWorkspace, "k", 0, &there)
 	if err := s.Here.End(t.Context(), "k", noon); err != nil {
 		t.Error(err)
 	}
-	expectCurrent(t, s.Elsewhere, "k", 0, &there)
-	equal(t, ids(t, s.Here, 10)+" "+ids(t, s.Elsewhere, 10), "1. 1")
+	expectCurrent(t, s.OtherWorkspace, "k", 0, &there)
+	equal(t, ids(t, s.Here, 10)+" "+ids(t, s.OtherWorkspace, 10), "1. 1")
 }

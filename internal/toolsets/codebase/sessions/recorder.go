@@ -21,8 +21,8 @@ const (
 	maxClients = 10_000 // clients kept in memory
 )
 
-// Keeper records what clients do. It writes in the background, so that no call waits for it.
-type Keeper struct {
+// Recorder records what clients do. It writes in the background, so that no call waits for it.
+type Recorder struct {
 	open    func(ctx context.Context) (Store, error)
 	now     func() time.Time
 	writer  *batchwriter.Writer[pendingNote]
@@ -30,8 +30,8 @@ type Keeper struct {
 
 	mu       sync.Mutex         // never held while waiting
 	clients  map[string]*client // by key
-	reported time.Time          // up to which activity Tell has reported sessions
-	due      time.Time          // when Tell checks again
+	reported time.Time          // up to which activity Report has reported sessions
+	due      time.Time          // when Report checks again
 }
 
 // client is a client of this process.
@@ -43,12 +43,12 @@ type client struct {
 	worked  bool   // whether it did anything that is recorded
 }
 
-var _ engine.Witness = (*Keeper)(nil)
+var _ engine.ActivityRecorder = (*Recorder)(nil)
 
-// NewKeeper returns a keeper. It opens the store only when a client has done something that is
+// NewRecorder returns a recorder. It opens the store only when a client has done something that is
 // recorded.
-func NewKeeper(open func(ctx context.Context) (Store, error), log *slog.Logger, now func() time.Time) *Keeper {
-	k := &Keeper{open: open, now: now, clients: map[string]*client{}}
+func NewRecorder(open func(ctx context.Context) (Store, error), log *slog.Logger, now func() time.Time) *Recorder {
+	k := &Recorder{open: open, now: now, clients: map[string]*client{}}
 	k.writer = batchwriter.New(batchwriter.Options[pendingNote]{
 		Write: k.write, Max: maxClients, Key: func(d pendingNote) string { return d.Key }, Merge: mergeNotes,
 		Log: log, Failure: "what clients do cannot be kept for now",
@@ -64,13 +64,13 @@ func keyOf(c engine.Caller) string {
 	if c.Connection != "" {
 		return c.Connection
 	}
-	return c.Principal + "\x00" + c.Face + "\x00" + c.Client
+	return c.Principal + "\x00" + c.Frontend + "\x00" + c.Client
 }
 
-// Saw implements engine.Witness.
-func (k *Keeper) Saw(s engine.Seen) {
+// Record implements engine.ActivityRecorder.
+func (k *Recorder) Record(s engine.Activity) {
 	d := activityOf(&s)
-	if s.Caller.Face == cliFrontend {
+	if s.Caller.Frontend == cliFrontend {
 		return // a person at the command line has no session
 	}
 	if d == (activity{}) && s.Caller.Connection == "" {
@@ -91,7 +91,7 @@ func (k *Keeper) Saw(s engine.Seen) {
 }
 
 // client returns the client of a call, or nil if there are too many. The caller must hold the lock.
-func (k *Keeper) client(s *engine.Seen) *client {
+func (k *Recorder) client(s *engine.Activity) *client {
 	key := keyOf(s.Caller)
 	c := k.clients[key]
 	switch {
@@ -110,7 +110,7 @@ func (k *Keeper) client(s *engine.Seen) *client {
 }
 
 // forgetIdle removes clients that have been idle for long. It returns false if there are none.
-func (k *Keeper) forgetIdle(now time.Time) bool {
+func (k *Recorder) forgetIdle(now time.Time) bool {
 	before := len(k.clients)
 	for key, c := range k.clients {
 		if now.Sub(c.last) > Idle {
@@ -120,8 +120,8 @@ func (k *Keeper) forgetIdle(now time.Time) bool {
 	return len(k.clients) < before
 }
 
-// Left implements engine.Witness.
-func (k *Keeper) Left(connection string) {
+// ConnectionClosed implements engine.ActivityRecorder.
+func (k *Recorder) ConnectionClosed(connection string) {
 	if k.writer.Closed() {
 		return
 	}
@@ -142,10 +142,10 @@ func (k *Keeper) Left(connection string) {
 
 // Close writes what is left, limited by batchwriter.CloseTimeout and ctx. Sessions of clients that
 // have not left end by being idle.
-func (k *Keeper) Close(ctx context.Context) { k.writer.Close(ctx) }
+func (k *Recorder) Close(ctx context.Context) { k.writer.Close(ctx) }
 
 // write writes notes. It returns those to be retried.
-func (k *Keeper) write(ctx context.Context, all []pendingNote) (retry []pendingNote, err error) {
+func (k *Recorder) write(ctx context.Context, all []pendingNote) (retry []pendingNote, err error) {
 	store, err := k.open(ctx)
 	for i := range all {
 		if err == nil {
@@ -159,10 +159,10 @@ func (k *Keeper) write(ctx context.Context, all []pendingNote) (retry []pendingN
 }
 
 // writeOne writes what one client did, empties the note, and records that the client left.
-func (k *Keeper) writeOne(ctx context.Context, store Store, d *pendingNote) error {
+func (k *Recorder) writeOne(ctx context.Context, store Store, d *pendingNote) error {
 	if len(d.Files)+len(d.Searches)+len(d.Tasks) > 0 {
 		d.NewID = newID()
-		session, err := store.Note(ctx, d.Noted)
+		session, err := store.Note(ctx, d.Note)
 		if err != nil {
 			return err
 		}
@@ -181,7 +181,7 @@ func (k *Keeper) writeOne(ctx context.Context, store Store, d *pendingNote) erro
 	return nil
 }
 
-func (k *Keeper) learn(key, id string) {
+func (k *Recorder) learn(key, id string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if c := k.clients[key]; c != nil {

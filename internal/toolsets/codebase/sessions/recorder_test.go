@@ -53,7 +53,7 @@ func (n *fakeStore) waits(ctx context.Context) error {
 	}
 }
 
-func (n *fakeStore) Note(ctx context.Context, noted sessions.Noted) (sessions.Session, error) {
+func (n *fakeStore) Note(ctx context.Context, noted sessions.Note) (sessions.Session, error) {
 	if err := n.waits(ctx); err != nil {
 		return sessions.Session{}, err
 	}
@@ -130,16 +130,16 @@ func (n *fakeStore) setFail(err error) {
 	n.fail = err
 }
 
-// written returns the stored sessions without asking the keeper.
+// written returns the stored sessions without asking the recorder.
 func (n *fakeStore) written() []sessions.Session {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Clone(n.all)
 }
 
-// rig is a keeper with a store and a clock.
+// rig is a recorder with a store and a clock.
 type rig struct {
-	*sessions.Keeper
+	*sessions.Recorder
 	t     *testing.T
 	store *fakeStore
 	now   time.Time
@@ -148,7 +148,7 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	r := &rig{t: t, store: &fakeStore{}, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
-	r.Keeper = sessions.NewKeeper(func(context.Context) (sessions.Store, error) { r.opens++; return r.store, nil },
+	r.Recorder = sessions.NewRecorder(func(context.Context) (sessions.Store, error) { r.opens++; return r.store, nil },
 		slog.New(slog.DiscardHandler), func() time.Time { return r.now })
 	t.Cleanup(func() { r.Close(context.Background()) })
 	return r
@@ -161,7 +161,7 @@ func (r *rig) saw(c engine.Caller, tool, args, answer string) {
 	if err := errors.Join(err, err2); err != nil {
 		r.t.Fatal(err)
 	}
-	r.Saw(engine.Seen{Caller: c, Tool: tool, Args: a, Answer: b, At: r.now})
+	r.Record(engine.Activity{Caller: c, Tool: tool, Args: a, Answer: b, At: r.now})
 }
 
 func (r *rig) recent() []sessions.Session {
@@ -182,12 +182,12 @@ func names(items []sessions.Item) string {
 }
 
 var (
-	wired   = engine.Caller{Principal: "local", Face: "stdio", Client: "agent/1", Connection: "c1"}
-	passing = engine.Caller{Principal: "ann", Face: "http", Client: "curl/8"}
+	wired   = engine.Caller{Principal: "local", Frontend: "stdio", Client: "agent/1", Connection: "c1"}
+	passing = engine.Caller{Principal: "ann", Frontend: "http", Client: "curl/8"}
 )
 
-// TestKeeper: activities are recorded by session, with or without a connection.
-func TestKeeper(t *testing.T) {
+// TestRecorder: activities are recorded by session, with or without a connection.
+func TestRecorder(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.saw(wired, "learning-os/hello", `{"name":"x"}`, `{}`)
@@ -222,8 +222,8 @@ func TestKeeper(t *testing.T) {
 	}
 }
 
-// TestKeeperEnds: a session ends with its connection, or after half an hour without a call.
-func TestKeeperEnds(t *testing.T) {
+// TestRecorderEnds: a session ends with its connection, or after half an hour without a call.
+func TestRecorderEnds(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.saw(wired, "context/read_file", `{"path":"a"}`, `{}`)
@@ -233,20 +233,20 @@ func TestKeeperEnds(t *testing.T) {
 	if list := r.recent(); len(list) != 2 || list[0].ID == first || !list[0].Started.Equal(r.now) {
 		t.Errorf("after half an hour there are %+v", list)
 	}
-	r.Left("c1")
-	r.Left("unknown")
+	r.ConnectionClosed("c1")
+	r.ConnectionClosed("unknown")
 	if list := r.recent(); !list[0].Ended || r.Own(t.Context(), wired) != "" {
 		t.Errorf("after it left there are %+v", list)
 	}
 }
 
-// TestKeeperStaysClosed: without a recorded activity the store is not opened.
-func TestKeeperStaysClosed(t *testing.T) {
+// TestRecorderStaysClosed: without a recorded activity the store is not opened.
+func TestRecorderStaysClosed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.saw(wired, "learning-os/hello", `{"name":"x"}`, `{}`)
 	r.saw(passing, "tasks/list_tasks", `{}`, `{}`)
-	r.Left("c1")
+	r.ConnectionClosed("c1")
 	r.Close(t.Context())
 	if r.opens != 0 {
 		t.Errorf("it was opened %d times", r.opens)
