@@ -104,7 +104,7 @@ func appendText(b []byte, key, value string) []byte {
 	return jsontree.AppendString(b, value)
 }
 
-// The end of every line: ,"prev":"HASH","hash":"HASH"}
+// The end of every line is ,"prev":"HASH","hash":"HASH"} and has a fixed length.
 const (
 	prevMark = `,"prev":"`
 	hashMark = `","hash":"`

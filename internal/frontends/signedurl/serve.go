@@ -41,7 +41,7 @@ func isAsset(key string) bool {
 }
 
 // isInvalidName reports whether a name is not valid for an asset: it is empty, begins with a dot,
-// or has characters other than letters, digits and _ . -
+// or has characters other than letters, digits, "_", "." and "-".
 func isInvalidName(name string) bool {
 	const characters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 	return name == "" || name[0] == '.' || strings.Trim(name, characters) != ""

@@ -101,7 +101,7 @@ func (s scanner) blankInLine() {
 	}
 }
 
-// modular reads a module line: export import a.b; import <x>; import :part; module a.b:part;
+// modular reads a line such as "export import a.b;", "import :part;" or "module a.b:part;".
 func (s scanner) modular(specs []spec) []spec {
 	line := s.Tok.Line
 	s.Accept("export")

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// explicitID splits the id off a heading that specifies one: ## Title {#id}
+// explicitID splits the id off a heading such as "## Title {#id}".
 func explicitID(text string) (rest, id string) {
 	trimmed := strings.TrimRight(text, " \t")
 	i := strings.LastIndex(trimmed, "{#")
