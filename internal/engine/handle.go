@@ -212,7 +212,7 @@ func checkOut(c *contract.Contract, out reflect.Type) error {
 		return mismatch(c, "the contract may cut %q, so %s must be an engine.Paged", c.Truncate.List, out)
 	}
 	if cuts := c.Truncate.List != "" && c.Truncate.Cursor == ""; out.Implements(notedType) && !cuts {
-		return mismatch(c, "%s is an engine.Noted, but the contract does not say which list is cut without a cursor", out)
+		return mismatch(c, "%s is an engine.TruncationReporter, but the contract does not say which list is cut without a cursor", out)
 	}
 	for _, m := range propertiesOf(c.Data()) {
 		field, ok := jsontree.FieldNamed(out, m.Key)
