@@ -180,7 +180,8 @@ func write(t *testing.T, name, content string) {
 	}
 }
 
-// run runs a command of Go with the flags that the tests were compiled with, so that what has not changed need not be again.
+// run runs a command of Go with the flags that the tests were compiled with, so that what has not
+// changed need not be again.
 func run(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()
 	flags := goEnv(t, "GOFLAGS") + " -trimpath"

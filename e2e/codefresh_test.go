@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestFreshFiles: whatever was done to a file a moment ago is seen by the next search, a thousand times in a row, with the
-// system telling what changes and without.
+// TestFreshFiles: whatever was done to a file a moment ago is seen by the next search, a thousand
+// times in a row, with the system telling what changes and without.
 func TestFreshFiles(t *testing.T) {
 	t.Parallel()
 	for _, watch := range []string{"on", "off"} {

@@ -82,7 +82,8 @@ func TestHostileTree(t *testing.T) {
 	}
 }
 
-// TestHostilePatterns: no pattern takes longer than its deadline, and what is none is refused with the reason.
+// TestHostilePatterns: no pattern takes longer than its deadline, and what is none is refused with
+// the reason.
 func TestHostilePatterns(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t, map[string]string{
@@ -114,7 +115,8 @@ func TestHostilePatterns(t *testing.T) {
 	}
 }
 
-// TestFilesInMotion: files that appear, change, grow and vanish while they are searched and read cost nobody an answer.
+// TestFilesInMotion: files that appear, change, grow and vanish while they are searched and read
+// cost nobody an answer.
 func TestFilesInMotion(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t, map[string]string{"still.go": "package still // needle\n"})
@@ -161,7 +163,8 @@ func TestFilesInMotion(t *testing.T) {
 	movers.Wait()
 }
 
-// TestDeniedByTheOperator: what read_file may not read is not searched, whether or not the tool is served.
+// TestDeniedByTheOperator: what read_file may not read is not searched, whether or not the tool is
+// served.
 func TestDeniedByTheOperator(t *testing.T) {
 	t.Parallel()
 	for name, rule := range map[string]string{

@@ -136,7 +136,8 @@ func patternOf(random *rand.Rand, line string) string {
 	return classes[random.IntN(len(classes))]()
 }
 
-// TestSameLinesAsRipgrep: generated patterns find the lines that ripgrep finds, in either case, in real trees.
+// TestSameLinesAsRipgrep: generated patterns find the lines that ripgrep finds, in either case, in
+// real trees.
 func TestSameLinesAsRipgrep(t *testing.T) {
 	t.Parallel()
 	rg := ripgrep(t)
@@ -165,7 +166,8 @@ func TestSameLinesAsRipgrep(t *testing.T) {
 	}
 }
 
-// compareWithRipgrep compares how many lines of each file match, and the lines themselves unless they are very many.
+// compareWithRipgrep compares how many lines of each file match, and the lines themselves unless
+// they are very many.
 func compareWithRipgrep(t *testing.T, s *space, server *server, rg, pattern string, sensitive bool) int {
 	t.Helper()
 	args := []string{"--hidden", "--no-heading", "--with-filename", "--line-number", "--glob", "!.remit", "-e", pattern}

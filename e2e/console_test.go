@@ -239,7 +239,8 @@ func TestEveryPage(t *testing.T) {
 func (v *tab) settled() {
 	v.t.Helper()
 	for deadline := time.Now().Add(patience); ; {
-		// A browser without time to paint gives no animation frame for minutes; then a second has to do.
+		// A browser without time to paint gives no animation frame for minutes; then a second has
+		// to do.
 		evaluate[bool](v, `new Promise(done => { setTimeout(() => done(true), 1000); requestAnimationFrame(() => setTimeout(() => done(true), 60)); })`)
 		open := v.waits()
 		if len(open) == 0 {

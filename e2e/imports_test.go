@@ -26,8 +26,8 @@ type resolved struct {
 	}
 }
 
-// TestImportsLikeEsbuild: in a workspace of real packages, all that esbuild finds is found, and no more than what
-// esbuild or, for types, TypeScript finds.
+// TestImportsLikeEsbuild: in a workspace of real packages, all that esbuild finds is found, and no
+// more than what esbuild or, for types, TypeScript finds.
 func TestImportsLikeEsbuild(t *testing.T) {
 	t.Parallel()
 	resolvers.ready(t)
@@ -76,7 +76,8 @@ func compareImports(t *testing.T, root string, want resolved) (tally importTally
 					t.Logf("%s imports %q: %s is not found", from, w.Spec, w.Esbuild)
 				}
 			}
-			// Where conditions lead esbuild and TypeScript to different files, the one that runs counts.
+			// Where conditions lead esbuild and TypeScript to different files, the one that runs
+			// counts.
 			if w.TypeScript != "" && (w.Esbuild == "" || w.Esbuild == w.TypeScript) {
 				tally.typeScript++
 				if found(w.TypeScript) {

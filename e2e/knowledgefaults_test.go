@@ -26,8 +26,8 @@ func (s *space) goSources(packages ...string) {
 	}
 }
 
-// TestIndexSurvivesKills: an index that was killed again and again comes to what one that was left in peace comes to, and
-// does not begin anew each time.
+// TestIndexSurvivesKills: an index that was killed again and again comes to what one that was left
+// in peace comes to, and does not begin anew each time.
 func TestIndexSurvivesKills(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t, map[string]string{"README.md": "# Sources\n\nSome packages.\n"})
@@ -75,8 +75,8 @@ func (s *space) indexed() (state indexState) {
 	return state
 }
 
-// embeddings is a service whose vectors are good enough for a test: texts with the same words are close. It can be told to
-// misbehave.
+// embeddings is a service whose vectors are good enough for a test: texts with the same words are
+// close. It can be told to misbehave.
 type embeddings struct {
 	*httptest.Server
 	mode  atomic.Value // string
@@ -139,8 +139,8 @@ func (e *embeddings) answer(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"data": data, "model": "m"})
 }
 
-// TestEmbeddingService: a service is used when it works; when it does not, the local model answers and says so, or the
-// search fails as the contract says where nothing else is wanted.
+// TestEmbeddingService: a service is used when it works; when it does not, the local model answers
+// and says so, or the search fails as the contract says where nothing else is wanted.
 func TestEmbeddingService(t *testing.T) {
 	t.Parallel()
 	service := newEmbeddings(t)

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// TestGoneIsGone: what was deleted, ignored or denied is not found by the next search, however many files it is at once.
+// TestGoneIsGone: what was deleted, ignored or denied is not found by the next search, however many
+// files it is at once.
 func TestGoneIsGone(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t, map[string]string{"README.md": "# Zoo\n\nA list of animals.\n"})
@@ -54,8 +55,8 @@ func TestGoneIsGone(t *testing.T) {
 	}
 }
 
-// TestDeniedFromTheFirstSearchOn: what is denied while nobody serves is found by no search, however long it takes until all files
-// were looked at.
+// TestDeniedFromTheFirstSearchOn: what is denied while nobody serves is found by no search, however
+// long it takes until all files were looked at.
 func TestDeniedFromTheFirstSearchOn(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t, map[string]string{"private/a.md": "# Launch codes\n\nThe launch codes are swordfish and trout.\n"})

@@ -23,8 +23,8 @@ func (r *server) page(uri string) string {
 	return got.Contents[0].Text
 }
 
-// TestSessions: what a client did can be read while it is at it, by others afterwards, and is known to a search, but never
-// what stood in files or tasks.
+// TestSessions: what a client did can be read while it is at it, by others afterwards, and is known
+// to a search, but never what stood in files or tasks.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	s := sample(t)

@@ -4,14 +4,18 @@ import (
 	"fmt"
 	"go/ast"
 	"go/parser"
+	"go/scanner"
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // rule says which of our packages the packages of one layer may import. A pattern that ends in
@@ -314,4 +318,136 @@ func hasPackageComment(file *ast.File) bool {
 		return strings.HasPrefix(doc, "Command ")
 	}
 	return strings.HasPrefix(doc, "Package "+file.Name.Name+" ")
+}
+
+// The maximum widths of lines, in columns. A tab counts as 4 columns, and a URL as none.
+const (
+	maxCommentColumns  = 100
+	maxMarkdownColumns = 120
+)
+
+// TestLineWidths checks the widths of all comments and of all Markdown that git tracks, except for
+// test data.
+func TestLineWidths(t *testing.T) {
+	if _, err := os.Stat("../.git"); err != nil {
+		t.Skip("without a git repository, the files are not known")
+	}
+	out, err := exec.CommandContext(t.Context(), "git", "-C", "..", "ls-files", "-z", "--", "*.go", "*.md").Output()
+	if err != nil {
+		t.Fatalf("list the files: %v", err)
+	}
+	names := strings.Split(strings.TrimRight(string(out), "\x00"), "\x00")
+	if len(names) < 100 {
+		t.Fatalf("only %d files were found: the test reads the wrong folder", len(names))
+	}
+	for _, name := range names {
+		if strings.Contains(name, "testdata/") {
+			continue
+		}
+		source, err := os.ReadFile(path.Join("..", name))
+		if os.IsNotExist(err) { // deleted, but not committed yet
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		wide := wideComments
+		if path.Ext(name) == ".md" {
+			wide = wideMarkdown
+		}
+		for _, violation := range wide(source) {
+			t.Errorf("%s:%s", name, violation)
+		}
+	}
+}
+
+// TestWideLines checks which lines are too wide.
+func TestWideLines(t *testing.T) {
+	words := strings.Repeat("word ", 30)
+	for _, tc := range []struct {
+		name   string
+		wide   func([]byte) []string
+		source string
+		want   string
+	}{
+		{"comment that fits", wideComments, "package x\n\n//" + strings.Repeat("x", 98) + "\n", ""},
+		{"wide comment", wideComments, "package x\n\n//" + strings.Repeat("x", 99) + "\n", "3: the comment has 101 columns, at most 100 are allowed"},
+		{"letters of two bytes", wideComments, "package x\n\n//" + strings.Repeat("é", 98) + "\n", ""},
+		{"indented", wideComments, "package x\n\nfunc f() {\n\t//" + strings.Repeat("x", 95) + "\n}\n", "4: the comment has 101 columns, at most 100 are allowed"},
+		{"block comment", wideComments, "package x\n\n/*\nshort\n" + words + "\n*/\n", "5: the comment has 149 columns, at most 100 are allowed"},
+		{"comment after code", wideComments, "package x\n\nvar x = 1 // " + words + "\n", ""},
+		{"string that looks like a comment", wideComments, "package x\n\nvar x = `\n// " + words + "\n`\n", ""},
+		{"directive", wideComments, "package x\n\n//go:generate " + words + "\n", ""},
+		{"linter directive", wideComments, "package x\n\n//nolint:gosec // " + words + "\n", ""},
+		{"comment with a URL", wideComments, "package x\n\n// See https://example.com/" + strings.Repeat("x", 99) + ".\n", ""},
+		{"text that fits", wideMarkdown, strings.Repeat("x", 120) + "\n", ""},
+		{"wide text", wideMarkdown, "# X\n\n" + strings.Repeat("x", 121) + "\n", "3: the line has 121 columns, at most 120 are allowed"},
+		{"wide table", wideMarkdown, "|" + words + "|\n", "1: the line has 152 columns, at most 120 are allowed"},
+		{"code block", wideMarkdown, "```sh\n" + words + "\n```\n", ""},
+		{"code block in a list", wideMarkdown, "- x\n\n  ~~~\n  ```\n  " + words + "\n  ~~~\n", ""},
+		{"text after a code block", wideMarkdown, "```sh\n```\n" + words + "\n", "3: the line has 149 columns, at most 120 are allowed"},
+		{"link", wideMarkdown, "[Add](https://example.com/" + strings.Repeat("x", 121) + ")\n", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := strings.Join(tc.wide([]byte(tc.source)), "\n"); got != tc.want {
+				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// wideComments returns the lines of comments that are too wide. A comment after code is part of its
+// line of code, and directives cannot be wrapped.
+func wideComments(source []byte) []string {
+	var violations []string
+	file := token.NewFileSet().AddFile("", -1, len(source))
+	lines := strings.Split(string(source), "\n")
+	var s scanner.Scanner
+	s.Init(file, source, nil, scanner.ScanComments)
+	for {
+		position, tok, text := s.Scan()
+		if tok == token.EOF {
+			return violations
+		}
+		if tok != token.COMMENT || strings.HasPrefix(text, "//go:") || strings.HasPrefix(text, "//nolint") {
+			continue
+		}
+		first := file.Line(position)
+		for i := range strings.Count(text, "\n") + 1 {
+			line := lines[first-1+i]
+			alone := i > 0 || strings.HasPrefix(strings.TrimSpace(line), text[:2])
+			if n := columns(line); alone && n > maxCommentColumns {
+				violations = append(violations, fmt.Sprintf("%d: the comment has %d columns, at most %d are allowed", first+i, n, maxCommentColumns))
+			}
+		}
+	}
+}
+
+// wideMarkdown returns the lines that are too wide, except for those in code blocks.
+func wideMarkdown(source []byte) []string {
+	var violations []string
+	fence := "" // of the code block that the line is in
+	for i, line := range strings.Split(string(source), "\n") {
+		marker := strings.TrimSpace(line)
+		switch {
+		case fence != "" && marker == fence:
+			fence = ""
+		case fence != "":
+		case strings.HasPrefix(marker, "```"), strings.HasPrefix(marker, "~~~"):
+			fence = marker[:3]
+		default:
+			if n := columns(line); n > maxMarkdownColumns {
+				violations = append(violations, fmt.Sprintf("%d: the line has %d columns, at most %d are allowed", i+1, n, maxMarkdownColumns))
+			}
+		}
+	}
+	return violations
+}
+
+var address = regexp.MustCompile(`[a-z]+://[^\s)>]+`)
+
+// columns returns the width of a line without its URLs, and without white space at its end.
+func columns(line string) int {
+	line = address.ReplaceAllString(strings.ReplaceAll(line, "\t", "    "), "")
+	return utf8.RuneCountInString(strings.TrimRight(line, " "))
 }

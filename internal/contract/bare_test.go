@@ -146,7 +146,7 @@ func TestBodySchema(t *testing.T) {
 func TestBarePage(t *testing.T) {
 	page := string(catalog.Page(bareList(t)))
 	for _, want := range []string{
-		"| returns a list | type | | |\n|---|---|---|---|\n| `[]` | object | bare; `result` in structuredContent | The files |\n| `[].name` | string | required | Its name |\n",
+		"Returns a list, which is `result` in structuredContent:\n\n- `[]` (object): The files\n- `[].name` (string, required): Its name\n",
 		"answers of at most 2KiB, truncated beyond · usually within",
 		"→ [{\"name\": \"b\", \"at\": \"now\"}]\n",
 	} {

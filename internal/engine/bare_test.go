@@ -159,7 +159,7 @@ func TestNotesNeedTruncation(t *testing.T) {
 					Handlers: map[string]engine.Handler{"note": handle[bareIn, pagedNotes]()},
 				}},
 			}, engine.Options{})
-			const want = "demo/note: engine_test.pagedNotes is an engine.Noted, " +
+			const want = "demo/note: engine_test.pagedNotes is an engine.TruncationReporter, " +
 				"but the contract does not say which list is cut without a cursor"
 			if err == nil || err.Error() != want {
 				t.Errorf("error %v\nwant  %s", err, want)

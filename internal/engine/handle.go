@@ -72,10 +72,10 @@ type Toolset struct {
 	Handlers  map[string]Handler
 	Resources []ResourceProvider // the resources that callers can read while one of the sets is served
 	Prompts   []Prompt           // the prompts that callers can start
-	// Transactional says that all effects of the handlers are in the database that also stores idempotency
-	// keys. A call with a key then runs in one transaction with the record of its answer. So the
-	// store may run the handler again from the start, and the handler cannot ask its client,
-	// because all other writes would have to wait meanwhile.
+	// Transactional says that all effects of the handlers are in the database that also stores
+	// idempotency keys. A call with a key then runs in one transaction with the record of its
+	// answer. So the store may run the handler again from the start, and the handler cannot ask its
+	// client, because all other writes would have to wait meanwhile.
 	Transactional bool
 }
 
@@ -212,7 +212,7 @@ func checkOut(c *contract.Contract, out reflect.Type) error {
 		return mismatch(c, "the contract may cut %q, so %s must be an engine.Paged", c.Truncate.List, out)
 	}
 	if cuts := c.Truncate.List != "" && c.Truncate.Cursor == ""; out.Implements(notedType) && !cuts {
-		return mismatch(c, "%s is an engine.Noted, but the contract does not say which list is cut without a cursor", out)
+		return mismatch(c, "%s is an engine.TruncationReporter, but the contract does not say which list is cut without a cursor", out)
 	}
 	for _, m := range propertiesOf(c.Data()) {
 		field, ok := jsontree.FieldNamed(out, m.Key)

@@ -41,7 +41,7 @@ func TestHiddenSets(t *testing.T) {
 	if findings := chosen[0].Lint(); len(findings) != 0 {
 		t.Errorf("a hidden set is not read back as one: %v", findings)
 	}
-	if page := string(catalog.Page(chosen[0].Find("json_schema_2020_12_tool"))); !strings.Contains(page, "| `address` | #/$defs/address |") || !strings.Contains(page, "\nReturns content: ") {
+	if page := string(catalog.Page(chosen[0].Find("json_schema_2020_12_tool"))); !strings.Contains(page, "- `address` (#/$defs/address, ") || !strings.Contains(page, "\nReturns content: ") {
 		t.Errorf("the page of a tool:\n%s", page)
 	}
 	if known, err := catalog.Load("booster", "learning-os"); err != nil || len(known) != len(compiledSets(t)) {
@@ -151,7 +151,7 @@ func TestPromises(t *testing.T) {
 	}
 }
 
-// TestPage: the page shows what a field's schema says, and no text of a contract breaks a table.
+// TestPage: the page shows what a field's schema says, and no text of a contract breaks a list.
 func TestPage(t *testing.T) {
 	files := fstest.MapFS{"_set.yaml": {Data: contract.DraftSet("demo")}, "x.yaml": {Data: []byte(`name: x
 title: X
@@ -170,17 +170,55 @@ output: {type: object}
 	}
 	page := string(catalog.Page(set.Contracts[0]))
 	for _, want := range []string{
-		"| `kind` | string | optional | One of two (pattern `^(a\\|b)$`) |\n",
-		"| `list` | array | optional | Things (default `[1]`) |\n| `list[].id` | integer | required | A number (minimum `1`) |\n",
-		"| `due` | string or null | optional | A day |\n",
+		"- `kind` (string, optional): One of two (pattern `^(a|b)$`)\n",
+		"- `list` (array, optional): Things (default `[1]`)\n- `list[].id` (integer, required): A number (minimum `1`)\n",
+		"- `due` (string or null, optional): A day\n",
 		"Returns: none.\n",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q:\n%s", want, page)
 		}
 	}
-	if overview := string(catalog.Markdown([]*contract.Set{set})); !strings.Contains(overview, "| Either a\\|b |\n") {
+	if overview := string(catalog.Markdown([]*contract.Set{set})); !strings.Contains(overview, "](#demox) 1.0.0: Either a|b\n") {
 		t.Errorf("the overview:\n%s", overview)
+	}
+}
+
+// TestWrap: lines have at most 120 columns, and none of them begins a list, a heading or a quote.
+func TestWrap(t *testing.T) {
+	long := strings.Repeat("x", 117)
+	for _, tc := range []struct{ name, text, want string }{
+		{"short", "one  two\nthree", "one two three"},
+		{"empty", "", ""},
+		{"fits", long + " y", long + "\n  y"},
+		{"a word longer than a line", "a " + long + long + " b", "a\n  " + long + long + "\n  b"},
+		{"letters, not bytes", strings.Repeat("é", 116) + " y", strings.Repeat("é", 116) + " y"},
+		{"a code span stays whole", long + " `a b`", long + "\n  `a b`"},
+		{"a code span of many words", "`a b` " + long + " `c", "`a b`\n  " + long + "\n  `c"},
+		{"no line begins with a plus sign", "one " + long[:113] + " + two", "one\n  " + long[:113] + " +\n  two"},
+		{"no line begins with a number", "one " + long[:113] + " 1. two", "one\n  " + long[:113] + " 1.\n  two"},
+		{"no line begins with a number sign", "one " + long[:113] + " ## two", "one\n  " + long[:113] + " ##\n  two"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := catalog.Wrap(tc.text, "  "); got != tc.want {
+				t.Errorf("got  %q\nwant %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestLongExample: an example that does not fit on a line has one for each member.
+func TestLongExample(t *testing.T) {
+	long := strings.Repeat("x", 100)
+	c := &contract.Contract{Name: "x", Examples: []contract.Example{{
+		Title:     "Long",
+		Arguments: jsontree.Obj(jsontree.M("a", jsontree.Str("b"))),
+		Result: jsontree.Obj(jsontree.M("text", jsontree.Str(long)),
+			jsontree.M("list", jsontree.Arr(jsontree.Str(long), jsontree.Obj())), jsontree.M("n", jsontree.Obj())),
+	}}}
+	want := "x({\"a\": \"b\"})\n→ {\n  \"text\": \"" + long + "\",\n  \"list\": [\"" + long + "\", {}],\n  \"n\": {}\n}\n"
+	if page := string(catalog.Page(c)); !strings.Contains(page, want) {
+		t.Errorf("the page lacks %q:\n%s", want, page)
 	}
 }
 

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,12 +16,12 @@ import (
 func Markdown(sets []*contract.Set) []byte {
 	p := &page{}
 	p.line("# Tools\n")
-	p.line("Every tool is bound by a contract, which states its arguments, its answers and its errors.\n" +
-		"This page is generated from the contracts.\n")
+	p.paragraph("Every tool is bound by a contract, which states its arguments, its answers and its errors. " +
+		"This page is generated from the contracts.")
 	p.overview(sets)
 	for _, set := range sets {
 		p.line("## Toolset `%s`: %s\n", set.Name, set.Title)
-		p.line("%s\n", set.Description)
+		p.paragraph(set.Description)
 		for _, c := range set.Contracts {
 			p.tool(c)
 		}
@@ -39,12 +40,18 @@ type page struct{ strings.Builder }
 
 func (p *page) line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
 
+// paragraph writes a text and an empty line.
+func (p *page) paragraph(text string) { p.line("%s\n", Wrap(text, "")) }
+
+// item writes an item of a list. Lists replace tables, because a row of a table cannot be wrapped.
+func (p *page) item(format string, args ...any) {
+	p.line("- %s", Wrap(fmt.Sprintf(format, args...), "  "))
+}
+
 func (p *page) overview(sets []*contract.Set) {
-	p.line("| toolset | tool | version | does |")
-	p.line("|---|---|---|---|")
 	for _, set := range sets {
 		for _, c := range set.Contracts {
-			p.line("| `%s` | [`%s`](#%s%s) | %s | %s |", set.Name, c.Name, set.Name, c.Name, c.Version, cell(c.Description))
+			p.item("[`%s/%s`](#%s%s) %s: %s", set.Name, c.Name, set.Name, c.Name, c.Version, c.Description)
 		}
 	}
 	p.line("")
@@ -52,8 +59,8 @@ func (p *page) overview(sets []*contract.Set) {
 
 func (p *page) tool(c *contract.Contract) {
 	p.line("### `%s/%s`\n", c.Set, c.Name)
-	p.line("%s\n", c.Description)
-	p.line("%s\n", strings.Join(Summary(c), " · "))
+	p.paragraph(c.Description)
+	p.paragraph(strings.Join(Summary(c), " · "))
 	p.fields("Arguments", &c.Input)
 	p.answer(c)
 	p.paths(c)
@@ -69,10 +76,9 @@ func (p *page) answer(c *contract.Contract) {
 	case c.Content:
 		p.line("Returns content: text, images, audio or resources.\n")
 	case c.Bare != "":
-		p.line("| returns a list | type | | |")
-		p.line("|---|---|---|---|")
+		p.line("Returns a list, which is `%s` in structuredContent:\n", c.Bare)
 		about, items := list.Field("description"), list.Field("items")
-		p.line("| `[]` | %s | bare; `%s` in structuredContent | %s |", kindOf(&items), c.Bare, cell(about.Text+rules(&list)))
+		p.item("`[]` (%s): %s", kindOf(&items), about.Text+rules(&list))
 		p.rows("[].", &items)
 		p.line("")
 	default:
@@ -114,8 +120,7 @@ func (p *page) fields(title string, s *jsontree.Value) {
 		p.line("%s: none.\n", title)
 		return
 	}
-	p.line("| %s | type | | |", strings.ToLower(title))
-	p.line("|---|---|---|---|")
+	p.line("%s:\n", title)
 	p.rows("", s)
 	p.line("")
 }
@@ -128,7 +133,7 @@ func (p *page) rows(prefix string, s *jsontree.Value) {
 			need = "required"
 		}
 		about := m.Value.Field("description")
-		p.line("| `%s%s` | %s | %s | %s |", prefix, m.Key, kindOf(&m.Value), need, cell(about.Text+rules(&m.Value)))
+		p.item("`%s%s` (%s, %s): %s", prefix, m.Key, kindOf(&m.Value), need, about.Text+rules(&m.Value))
 		p.rows(prefix+m.Key+".", &m.Value)
 		items := m.Value.Field("items")
 		p.rows(prefix+m.Key+"[].", &items)
@@ -148,12 +153,7 @@ func kindOf(s *jsontree.Value) string {
 	for _, option := range s.Field("anyOf").Members {
 		kinds = append(kinds, kindOf(&option.Value))
 	}
-	return strings.Join(kinds, " or ")
-}
-
-// cell escapes text for a cell of a Markdown table.
-func cell(text string) string {
-	return strings.NewReplacer("|", `\|`, "\n", " ").Replace(text)
+	return cmp.Or(strings.Join(kinds, " or "), "any type")
 }
 
 func rules(s *jsontree.Value) string {
@@ -183,11 +183,11 @@ func rules(s *jsontree.Value) string {
 func (p *page) paths(c *contract.Contract) {
 	for _, policy := range c.Paths {
 		if len(policy.Allow) > 0 {
-			p.line("Paths in `%s`: only %s.\n", policy.Arg, patterns(policy.Allow))
+			p.paragraph(fmt.Sprintf("Paths in `%s`: only %s.", policy.Arg, patterns(policy.Allow)))
 		}
 		if len(policy.Deny) > 0 {
-			p.line("Always denied, at any depth and in any letter case: %s. "+
-				"Paths outside the root, and links that lead there, are denied too.\n", patterns(policy.Deny))
+			p.paragraph(fmt.Sprintf("Always denied, at any depth and in any letter case: %s. "+
+				"Paths outside the root, and links that lead there, are denied too.", patterns(policy.Deny)))
 		}
 		if policy.Max > 0 {
 			p.line("Files of at most %s.\n", policy.Max)
@@ -204,11 +204,14 @@ func patterns(list []string) string {
 }
 
 func (p *page) errors(c *contract.Contract) {
-	p.line("| error | code | when |")
-	p.line("|---|---|---|")
+	p.line("Errors:\n")
 	for _, kind := range contract.Kinds() {
 		rule := c.Errors[kind]
-		p.line("| %s | %s | %s |", kind, rule.Code, cell(rule.When))
+		name := string(kind)
+		if rule.Code != "" {
+			name += " (`" + rule.Code + "`)"
+		}
+		p.item("%s: %s", name, rule.When)
 	}
 	p.line("")
 }
@@ -219,24 +222,7 @@ func (p *page) example(c *contract.Contract, e *contract.Example) {
 	if answer.Kind == jsontree.Null {
 		answer = e.Error
 	}
-	p.line("```json\n%s(%s)\n→ %s\n```\n", c.Name, spaced(&e.Arguments), spaced(&answer))
-}
-
-// spaced returns JSON with a space after each colon and comma.
-func spaced(v *jsontree.Value) string {
-	parts := make([]string, len(v.Members))
-	for i, m := range v.Members {
-		parts[i] = spaced(&m.Value)
-		if v.Kind == jsontree.Object {
-			parts[i] = string(jsontree.AppendString(nil, m.Key)) + ": " + parts[i]
-		}
-	}
-	switch v.Kind {
-	case jsontree.Object:
-		return "{" + strings.Join(parts, ", ") + "}"
-	case jsontree.Array:
-		return "[" + strings.Join(parts, ", ") + "]"
-	default:
-		return string(v.Append(nil))
-	}
+	call, result := c.Name+"(", "→ "
+	p.line("```json\n%s%s)\n%s%s\n```\n",
+		call, layout(&e.Arguments, maxColumns-len(call)-len(")"), ""), result, layout(&answer, maxColumns-len(result), ""))
 }

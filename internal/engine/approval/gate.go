@@ -23,8 +23,8 @@ const (
 	Opened // the person was sent to the page of the request and decides there
 )
 
-// ErrAnswerPending is returned by an Asker if the question was asked but the answer comes with a later
-// call. The request then stays pending.
+// ErrAnswerPending is returned by an Asker if the question was asked but the answer comes with a
+// later call. The request then stays pending.
 var ErrAnswerPending = errors.New("the answer comes with a later call")
 
 // Asker shows a question to the person at the caller's client and waits for the answer. An error

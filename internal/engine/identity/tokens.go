@@ -171,8 +171,8 @@ func (t *Tokens) List(ctx context.Context) ([]Token, error) {
 	return list, nil
 }
 
-// AnyCreated reports whether a token was ever created here. Revoked and expired tokens count, because the
-// end of a token must not open what was closed.
+// AnyCreated reports whether a token was ever created here. Revoked and expired tokens count,
+// because the end of a token must not open what was closed.
 func (t *Tokens) AnyCreated(ctx context.Context) (bool, error) {
 	list, err := t.List(ctx)
 	if err != nil {

@@ -30,8 +30,8 @@ type Runner struct {
 	// Store returns the store. The Runner calls it for every access, so that nothing is opened
 	// before the first one; it must open the store only once.
 	Store func(ctx context.Context) (Store, error)
-	// Workspace is what the tasks belong to: a workspace, an endpoint. Tasks of another place in the
-	// same store are not found.
+	// Workspace is what the tasks belong to: a workspace, an endpoint. Tasks of another place in
+	// the same store are not found.
 	Workspace string
 	Log       *slog.Logger     // nil: nothing is logged
 	Now       func() time.Time // nil is time.Now

@@ -69,8 +69,8 @@ func (d *Distribution) Total() uint64 {
 	return total
 }
 
-// Quantile returns the smallest bound that at least this share of the durations does not exceed. For
-// durations beyond the last bound it returns the last bound.
+// Quantile returns the smallest bound that at least this share of the durations does not exceed.
+// For durations beyond the last bound it returns the last bound.
 func (d *Distribution) Quantile(share float64) time.Duration {
 	wanted, seen := share*float64(d.Total()), uint64(0)
 	for i, bound := range d.Bounds {

@@ -281,8 +281,8 @@ func (s *Server) reject(w http.ResponseWriter, r *http.Request, message string) 
 	}
 }
 
-// SetSecurityHeaders sets headers that keep browsers from framing a response, sniffing its type or running
-// content in it. The console's pages set their own policy.
+// SetSecurityHeaders sets headers that keep browsers from framing a response, sniffing its type or
+// running content in it. The console's pages set their own policy.
 func SetSecurityHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	h.Set("X-Frame-Options", "DENY")

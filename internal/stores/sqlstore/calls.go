@@ -19,8 +19,8 @@ type callIndex struct {
 	source string
 }
 
-// AuditIndex returns the index of the audited calls of one source. Processes that share audit records
-// must name the same source.
+// AuditIndex returns the index of the audited calls of one source. Processes that share audit
+// records must name the same source.
 func (db *DB) AuditIndex(source string) auditindex.Store { return callIndex{db, source} }
 
 // The number of a call consists of the number of its source, the number of its day and the place of

@@ -250,8 +250,8 @@ func (u *verified) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ChangeTexts returns a change of a file by its version, with the texts before and after it. The text
-// is "" where the file did not exist.
+// ChangeTexts returns a change of a file by its version, with the texts before and after it. The
+// text is "" where the file did not exist.
 func (l *Library) ChangeTexts(ctx context.Context, bookID, path, version string) (before, after string, c Change, err error) {
 	if err := errors.Join(checkID(bookID), checkFile(path)); err != nil {
 		return "", "", c, err

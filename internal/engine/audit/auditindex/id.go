@@ -9,7 +9,8 @@ import (
 	"remit/internal/contract"
 )
 
-// Position is the position of a record: the day and the place in it. Later records have greater spots.
+// Position is the position of a record: the day and the place in it. Later records have greater
+// positions.
 type Position struct {
 	Day    string
 	Offset int64

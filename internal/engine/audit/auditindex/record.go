@@ -33,8 +33,8 @@ const (
 // Intact reports whether the record and its neighbors are unchanged since they were recorded.
 func (r *Record) Intact() bool { return r.Sealed && r.Before != Broken && r.After != Broken }
 
-// Record returns the complete record of a call, without the index. The error is contract.NotFound if
-// there is no call with this id.
+// Record returns the complete record of a call, without the index. The error is contract.NotFound
+// if there is no call with this id.
 func (x *Index) Record(ctx context.Context, id string) (Record, error) {
 	at, mark, err := parseID(id)
 	if err != nil {

@@ -1,11 +1,11 @@
 // Package fetch turns the committed list of packages into archives on disk that match their
 // SHA-256, and opens them.
 //
-//	packages, err := fetch.Read(list)                                  // the lines of packages.tsv, in order
+//	packages, err := fetch.Read(list)            // the lines of packages.tsv, in order
 //	err = fetch.All(ctx, fetch.Options{Cache: dir, Progress: os.Stderr}, packages)
-//	archive, err := fetch.Open(dir, packages[0])                       // one at a time, or several at once
+//	archive, err := fetch.Open(dir, packages[0]) // one at a time, or several at once
 //	defer archive.Close()
-//	for file := range archive.Files() {                                // by path; what the licences allow
+//	for file := range archive.Files() {          // by path; what the licences allow
 //		text, err := file.Read()
 //	}
 //
