@@ -68,7 +68,8 @@ func Main(args []string, env func(string) (string, bool), in io.Reader, out, err
 		Open: func(ctx context.Context, s cli.Settings, log *slog.Logger) (cli.Workspace, error) {
 			return Open(ctx, s, log)
 		},
-		Args: args, Env: env, Stdin: in, Stdout: out, Stderr: errOut,
+		Lists: Lists,
+		Args:  args, Env: env, Stdin: in, Stdout: out, Stderr: errOut,
 	}
 	return program.Main(ctx)
 }

@@ -37,11 +37,8 @@ func (d *dataFolder) create() error {
 	if err := os.MkdirAll(d.path, 0o700); err != nil {
 		return fmt.Errorf("create the data folder: %w", err)
 	}
-	// A repository may contain links that would redirect our data to another place.
-	for _, folder := range []string{d.path, filepath.Join(d.path, "audit"), filepath.Join(d.path, "remit.db")} {
-		if info, err := os.Lstat(folder); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-			return fmt.Errorf("%s is a link; remove it, or use another folder with --data", folder)
-		}
+	if err := d.checkLinks(); err != nil {
+		return err
 	}
 	ignore, err := os.OpenFile(filepath.Join(d.path, ".gitignore"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -52,6 +49,17 @@ func (d *dataFolder) create() error {
 	}
 	_, err = ignore.WriteString("*\n")
 	return errors.Join(err, ignore.Close())
+}
+
+// checkLinks rejects links in the place of the folder and its contents. A repository may contain
+// links that would redirect our data to another place.
+func (d *dataFolder) checkLinks() error {
+	for _, folder := range []string{d.path, filepath.Join(d.path, "audit"), filepath.Join(d.path, "remit.db")} {
+		if info, err := os.Lstat(folder); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return fmt.Errorf("%s is a link; remove it, or use another folder with --data", folder)
+		}
+	}
+	return nil
 }
 
 // files opens the files of a subfolder.

@@ -26,8 +26,9 @@ func (p *Program) withApprovals(body func(ctx context.Context, store approval.St
 func (p *Program) approvalsList() *cobra.Command {
 	var all bool
 	c := &cobra.Command{
-		Use:  "list",
-		Args: cobra.NoArgs,
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Args:    cobra.NoArgs,
 		RunE: p.withApprovals(func(ctx context.Context, store approval.Store, _ []string) error {
 			const limit = 1000
 			requests, err := store.List(ctx, approval.ListOptions{All: all, Now: time.Now(), Limit: limit})
@@ -87,8 +88,9 @@ func viewOf(r approval.Request) requestView {
 
 func (p *Program) approvalsShow() *cobra.Command {
 	return &cobra.Command{
-		Use:  "show ID",
-		Args: exactArgs(1),
+		Use:               "show ID",
+		Args:              exactArgs(1),
+		ValidArgsFunction: p.completeApproval(true),
 		RunE: p.withApprovals(func(ctx context.Context, store approval.Store, args []string) error {
 			r, err := store.Get(ctx, args[0])
 			if err != nil {
@@ -99,11 +101,13 @@ func (p *Program) approvalsShow() *cobra.Command {
 	}
 }
 
-func (p *Program) decideCommand(verb string, approve bool) *cobra.Command {
+func (p *Program) decideCommand(verb, alias string, approve bool) *cobra.Command {
 	var reason string
 	c := &cobra.Command{
-		Use:  verb + " ID",
-		Args: exactArgs(1),
+		Use:               verb + " ID",
+		Aliases:           []string{alias},
+		Args:              exactArgs(1),
+		ValidArgsFunction: p.completeApproval(false),
 		RunE: p.withApprovals(func(ctx context.Context, store approval.Store, args []string) error {
 			asked, err := store.Get(ctx, args[0])
 			if err != nil {

@@ -19,8 +19,10 @@ func (p *Program) auditList() *cobra.Command {
 	var f auditindex.Filter
 	var limit int
 	c := &cobra.Command{
-		Use:  "list",
-		Args: cobra.NoArgs,
+		Use:        "list",
+		Aliases:    []string{"ls"},
+		SuggestFor: []string{"show"},
+		Args:       cobra.NoArgs,
 		RunE: p.with(func(c *cobra.Command, w Workspace, _ []string) error {
 			if limit < 1 {
 				return usageError{fmt.Errorf("--limit must be at least 1, not %d", limit)}
@@ -41,11 +43,17 @@ func (p *Program) auditList() *cobra.Command {
 	return p.withJSON("print as JSON", c)
 }
 
-func checkOutcome(outcome string) error {
+// outcomes returns the outcomes that a record can have.
+func outcomes() []string {
 	known := []string{"ok", "replayed", "asked"}
 	for _, kind := range contract.Kinds() {
 		known = append(known, string(kind))
 	}
+	return known
+}
+
+func checkOutcome(outcome string) error {
+	known := outcomes()
 	if outcome == "" || slices.Contains(known, outcome) {
 		return nil
 	}
@@ -66,8 +74,9 @@ func (p *Program) printRecords(records []jsontree.Value) {
 
 func (p *Program) auditVerify() *cobra.Command {
 	return &cobra.Command{
-		Use:  "verify",
-		Args: cobra.NoArgs,
+		Use:     "verify",
+		Aliases: []string{"check"},
+		Args:    cobra.NoArgs,
 		RunE: p.with(func(c *cobra.Command, w Workspace, _ []string) error {
 			count, err := audit.Verify(c.Context(), w.AuditRecords())
 			if broken, ok := errors.AsType[*audit.BrokenError](err); ok {

@@ -69,22 +69,6 @@ func (b *bookCommands) reported(err error) error {
 	return failure{ExitFailed}
 }
 
-// completeBook completes the ids of books.
-func (b *bookCommands) completeBook(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	w, err := b.open(cmd)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	all, err := w.Library().Overviews(cmd.Context())
-	if err = errors.Join(err, w.Close()); err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	return convert(all, func(b books.Overview) string { return b.ID + "\t" + approval.Plain(b.Title) }), cobra.ShellCompDirectiveNoFileComp
-}
-
 // plural formats a count with its noun: 1 link, 2 links.
 func plural(n int, thing string) string {
 	if n == 1 {

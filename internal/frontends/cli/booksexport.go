@@ -16,7 +16,7 @@ import (
 func (b *bookCommands) export() *cobra.Command {
 	var target string
 	var force bool
-	c := &cobra.Command{Use: "export BOOK", Args: exactArgs(1), ValidArgsFunction: b.completeBook}
+	c := &cobra.Command{Use: "export BOOK", Args: exactArgs(1), ValidArgsFunction: b.completeBook()}
 	c.RunE = b.run(func(cmd *cobra.Command, l *books.Library, args []string) error {
 		if target == "-" {
 			return b.exportTo(cmd.Context(), l, args[0], b.Stdout)

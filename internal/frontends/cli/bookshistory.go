@@ -12,7 +12,9 @@ import (
 
 func (b *bookCommands) log() *cobra.Command {
 	var limit int
-	c := &cobra.Command{Use: "log BOOK [PATH]", Args: argsBetween(1, 2), ValidArgsFunction: b.completeBook}
+	c := &cobra.Command{
+		Use: "log BOOK [PATH]", Aliases: []string{"history"}, Args: argsBetween(1, 2), ValidArgsFunction: b.completeBook(),
+	}
 	c.RunE = b.run(func(cmd *cobra.Command, l *books.Library, args []string) error {
 		if limit < 0 {
 			return usageError{fmt.Errorf("--limit must be at least 0, not %d", limit)}
@@ -71,7 +73,7 @@ func shortHash(hash string) string {
 
 func (b *bookCommands) restore() *cobra.Command {
 	var version string
-	c := &cobra.Command{Use: "restore BOOK PATH", Args: exactArgs(2), ValidArgsFunction: b.completeBook}
+	c := &cobra.Command{Use: "restore BOOK PATH", Args: exactArgs(2), ValidArgsFunction: b.completeBook()}
 	c.RunE = b.change(func(cmd *cobra.Command, l *books.Library, args []string) error {
 		done, err := l.Restore(cmd.Context(), args[0], args[1], version, loginName())
 		if err != nil {

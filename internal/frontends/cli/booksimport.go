@@ -19,7 +19,7 @@ import (
 
 func (b *bookCommands) importing() *cobra.Command {
 	var o books.ImportOptions
-	c := &cobra.Command{Use: "import FOLDER|FILE.zip", Args: exactArgs(1)}
+	c := &cobra.Command{Use: "import FOLDER|FILE.zip", Args: exactArgs(1), ValidArgsFunction: files(0, 1)}
 	body := func(cmd *cobra.Command, l *books.Library, args []string) error {
 		return b.importFrom(cmd, l, args[0], o)
 	}

@@ -12,7 +12,7 @@ import (
 
 // list returns the command that lists books. It is used twice: for "books" and for "books list".
 func (b *bookCommands) list(use string) *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use:  use,
 		Args: cobra.NoArgs,
 		RunE: b.run(func(cmd *cobra.Command, l *books.Library, _ []string) error {
@@ -23,6 +23,10 @@ func (b *bookCommands) list(use string) *cobra.Command {
 			return b.show(append([]books.Overview{}, all...), func() { b.printBooks(all) })
 		}),
 	}
+	if use == "list" {
+		c.Aliases, c.SuggestFor = []string{"ls"}, []string{"show"}
+	}
+	return c
 }
 
 func (b *bookCommands) printBooks(all []books.Overview) {
@@ -52,7 +56,7 @@ func day(text string) string {
 
 func (b *bookCommands) create() *cobra.Command {
 	var title string
-	c := &cobra.Command{Use: "new BOOK", Args: exactArgs(1)}
+	c := &cobra.Command{Use: "new BOOK", Aliases: []string{"create", "add"}, Args: exactArgs(1)}
 	c.RunE = b.change(func(cmd *cobra.Command, l *books.Library, args []string) error {
 		made, err := l.Create(cmd.Context(), books.NewBook{ID: args[0], Title: title, By: loginName()})
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 func (b *bookCommands) validate() *cobra.Command {
-	c := &cobra.Command{Use: "validate BOOK", Args: exactArgs(1), ValidArgsFunction: b.completeBook}
+	c := &cobra.Command{Use: "validate BOOK", Aliases: []string{"check"}, Args: exactArgs(1), ValidArgsFunction: b.completeBook()}
 	c.RunE = b.run(func(cmd *cobra.Command, l *books.Library, args []string) error {
 		bar := b.bar("Checking")
 		findings, err := l.Validate(cmd.Context(), args[0], bar.updateBytes)

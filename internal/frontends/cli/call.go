@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"remit/internal/contract"
-	"remit/internal/contract/catalog"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
 	"remit/internal/engine/idempotency"
@@ -27,7 +26,7 @@ func (p *Program) callCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:               "call TOOL [key=value ...]",
 		Args:              atLeastOneArg("a tool is missing: remit call TOOL [key=value ...]; \"remit tools\" lists the tools"),
-		ValidArgsFunction: p.completeTool,
+		ValidArgsFunction: p.completeCall,
 		RunE: p.with(func(cmd *cobra.Command, w Workspace, args []string) error {
 			if cmd.Flags().Changed("json") && strings.TrimSpace(document) == "" {
 				return usageError{errors.New("--json is empty; give a JSON object, or - to read it from stdin")}
@@ -173,43 +172,4 @@ func typed(tool *engine.Tool, key, text string) (jsontree.Value, error) {
 	v := jsontree.Str(text)
 	v.Raw = v.Append(nil)
 	return v, nil
-}
-
-// completeTool completes tool names and then argument names, for the toolsets in the settings.
-func (p *Program) completeTool(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	var words []string
-	for _, c := range p.chosenContracts(cmd) {
-		switch {
-		case len(args) == 0:
-			words = append(words, c.Name+"\t"+c.Description)
-		case c.Name == args[0]:
-			for _, m := range c.Input.Field("properties").Members {
-				words = append(words, m.Key+"=")
-			}
-		}
-	}
-	if len(args) == 0 {
-		return words, cobra.ShellCompDirectiveNoFileComp
-	}
-	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-}
-
-func (p *Program) chosenContracts(cmd *cobra.Command) []*contract.Contract {
-	settings, err := resolveSettings(cmd.Flags(), p.Env)
-	if err != nil {
-		return nil
-	}
-	known, err := p.Catalog(settings.Toolsets...)
-	if err != nil {
-		return nil
-	}
-	sets, err := catalog.Select(known, settings.Toolsets)
-	if err != nil {
-		return nil
-	}
-	var contracts []*contract.Contract
-	for _, set := range sets {
-		contracts = append(contracts, set.Contracts...)
-	}
-	return contracts
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -66,6 +67,7 @@ type Workspace interface {
 type Program struct {
 	Version string
 	Open    func(ctx context.Context, s Settings, log *slog.Logger) (Workspace, error)
+	Lists   func(s Settings) Lists
 	Catalog func(names ...string) ([]*contract.Set, error) // hidden sets are included only if named
 	Logger  func(w io.Writer, level slog.Level) *slog.Logger
 	// Evaluate measures the quality of the search on a test set, or on the built-in ones if set is
@@ -104,6 +106,10 @@ func failedIf(failed bool, err error) error {
 // Main runs one command line and returns the exit code.
 func (p *Program) Main(ctx context.Context) int {
 	root := p.command()
+	root.InitDefaultCompletionCmd(p.Args...)
+	if completion, _, err := root.Find([]string{"completion"}); err == nil {
+		runsWithoutSubcommand(completion) // cobra's own exits with 0 for an unknown shell
+	}
 	root.SetArgs(p.Args)
 	root.SetIn(p.Stdin)
 	root.SetOut(p.Stdout)
@@ -156,11 +162,10 @@ func (p *Program) command() *cobra.Command {
 	root.SetUsageFunc(usage)
 	root.SetHelpCommand(helpCommand())
 	addSettingFlags(root.PersistentFlags())
-	p.completeFlags(root)
 	root.AddCommand(
 		p.serveCommand(), p.stdioCommand(), p.callCommand(), p.toolsCommand(), p.tasksCommand(), p.booksCommand(),
 		p.grepCommand(), p.filesCommand(), p.searchCommand(), p.indexCommand(), p.evalCommand(), p.exportCommand(),
-		group("approvals", p.approvalsList(), p.approvalsShow(), p.decideCommand("approve", true), p.decideCommand("deny", false)),
+		group("approvals", p.approvalsList(), p.approvalsShow(), p.decideCommand("approve", "allow", true), p.decideCommand("deny", "reject", false)),
 		group("token", p.tokenCreate(), p.tokenList(), p.tokenRevoke(), p.tokenLink(), p.tokenSessions(), p.tokenSignout()),
 		group("audit", p.auditList(), p.auditVerify()),
 		group("contract", p.contractLint(), p.contractNew(), p.contractDiff()),
@@ -169,27 +174,8 @@ func (p *Program) command() *cobra.Command {
 	)
 	root.InitDefaultHelpCmd() // before explain, which adds its text
 	explain(root, helpSections())
+	p.complete(root)
 	return root
-}
-
-// completeFlags registers shell completion for the values of settings.
-func (p *Program) completeFlags(root *cobra.Command) {
-	values := map[string][]string{
-		"approve":     {"ask", "auto", "deny"},
-		"rate-limits": {"on", "off"},
-		"log-level":   {"debug", "info", "warn", "error"},
-	}
-	for name, words := range values {
-		fixed := cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
-		_ = root.RegisterFlagCompletionFunc(name, fixed) // the flag was just added
-	}
-	_ = root.RegisterFlagCompletionFunc("toolsets", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		sets, err := p.Catalog()
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		return convert(sets, func(set *contract.Set) string { return set.Name + "\t" + set.Title }), cobra.ShellCompDirectiveNoFileComp
-	})
 }
 
 // flagError suggests the flag that was probably meant.
@@ -226,10 +212,27 @@ func runsWithoutSubcommand(c *cobra.Command) {
 	}
 }
 
+// unknownCommand returns an error for an unknown subcommand. It suggests the commands that cobra
+// finds (they begin with the name, or list it in SuggestFor), or else the one with the most similar
+// name or alias.
 func unknownCommand(cmd *cobra.Command, name string) error {
 	err := fmt.Errorf("unknown command %q", strings.TrimSpace(cmd.CommandPath()+" "+name))
-	if near := contract.Nearest(name, convert(cmd.Commands(), (*cobra.Command).Name)); near != "" {
-		err = fmt.Errorf("%w; did you mean %q?", err, near)
+	var near []string
+	if name != "" {
+		near = slices.Compact(cmd.SuggestionsFor(name))
+	}
+	if len(near) == 0 {
+		names := convert(cmd.Commands(), (*cobra.Command).Name)
+		for _, sub := range cmd.Commands() {
+			names = append(names, sub.Aliases...)
+		}
+		if word := contract.Nearest(name, names); word != "" {
+			near = []string{word}
+		}
+	}
+	if len(near) > 0 {
+		quoted := convert(near, strconv.Quote)
+		err = fmt.Errorf("%w; did you mean %s?", err, strings.Join(quoted, " or "))
 	}
 	return usageError{err}
 }
@@ -317,8 +320,9 @@ func (p *Program) with(body func(cmd *cobra.Command, w Workspace, args []string)
 
 func (p *Program) configPrint() *cobra.Command {
 	return p.withJSON("print as JSON", &cobra.Command{
-		Use:  "print",
-		Args: cobra.NoArgs,
+		Use:     "print",
+		Aliases: []string{"show", "list", "ls"},
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			settings, err := resolveSettings(cmd.Flags(), p.Env)
 			if err != nil {
@@ -349,8 +353,9 @@ func (p *Program) versionCommand() *cobra.Command {
 
 func (p *Program) stdioCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:  "stdio",
-		Args: cobra.NoArgs,
+		Use:        "stdio",
+		SuggestFor: []string{"mcp"},
+		Args:       cobra.NoArgs,
 		RunE: p.with(func(cmd *cobra.Command, w Workspace, _ []string) error {
 			return w.ServeStdio(cmd.Context(), p.Stdin, p.Stdout)
 		}),
@@ -359,8 +364,9 @@ func (p *Program) stdioCommand() *cobra.Command {
 
 func (p *Program) serveCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:  "serve",
-		Args: cobra.NoArgs,
+		Use:        "serve",
+		SuggestFor: []string{"start", "run"},
+		Args:       cobra.NoArgs,
 		RunE: p.with(func(cmd *cobra.Command, w Workspace, _ []string) error {
 			return w.Serve(cmd.Context(), func(url string) {
 				fmt.Fprintf(p.Stderr, "Remit %s serves %s (MCP at %s/mcp). Press Ctrl-C to stop.\n%s", p.Version, url, url, p.signInLine(w))

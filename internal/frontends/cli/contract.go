@@ -19,8 +19,10 @@ import (
 
 func (p *Program) contractLint() *cobra.Command {
 	return p.withJSON("print the findings as JSON", &cobra.Command{
-		Use:  "lint [DIR]",
-		Args: cobra.MaximumNArgs(1),
+		Use:               "lint [DIR]",
+		Aliases:           []string{"check", "validate"},
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: folders,
 		RunE: func(_ *cobra.Command, args []string) error {
 			sets, err := p.lintTarget(args)
 			if err != nil {
@@ -64,8 +66,10 @@ func (p *Program) reportFindings(sets []*contract.Set) error {
 
 func (p *Program) contractNew() *cobra.Command {
 	return &cobra.Command{
-		Use:  "new DIR NAME",
-		Args: cobra.ExactArgs(2),
+		Use:               "new DIR NAME",
+		Aliases:           []string{"create"},
+		Args:              cobra.ExactArgs(2),
+		ValidArgsFunction: folders,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return p.scaffold(args[0], args[1])
 		},
@@ -111,8 +115,9 @@ func createFile(name string, content []byte) error {
 
 func (p *Program) contractDiff() *cobra.Command {
 	return p.withJSON("print as JSON", &cobra.Command{
-		Use:  "diff OLD NEW",
-		Args: cobra.ExactArgs(2),
+		Use:               "diff OLD NEW",
+		Args:              cobra.ExactArgs(2),
+		ValidArgsFunction: files(0, 2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return p.diff(args[0], args[1])
 		},

@@ -38,8 +38,9 @@ type Checker interface {
 func (p *Program) doctorCommand() *cobra.Command {
 	var strict bool
 	c := &cobra.Command{
-		Use:  "doctor",
-		Args: cobra.NoArgs,
+		Use:        "doctor",
+		SuggestFor: []string{"check", "status"},
+		Args:       cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			checks := p.runChecks(cmd)
 			count := map[Status]int{}

@@ -37,8 +37,6 @@ func (p *Program) exportCommand() *cobra.Command {
 	c.Flags().StringVar(&format, "format", string(export.MCP), "output format: "+strings.Join(formatNames(), ", "))
 	c.Flags().StringVar(&url, "url", "http://127.0.0.1:8722", "address of the server, for --format openapi")
 	c.Flags().BoolVar(&strict, "strict", false, "use strict schemas where possible (openai, responses, anthropic)")
-	fixed := cobra.FixedCompletions(formatNames(), cobra.ShellCompDirectiveNoFileComp)
-	_ = c.RegisterFlagCompletionFunc("format", fixed) // the flag was just added
 	return c
 }
 

@@ -12,8 +12,10 @@ import (
 func (p *Program) filesCommand() *cobra.Command {
 	g := &grepCommands{Program: p}
 	c := &cobra.Command{
-		Use:  "files [PATH...]",
-		RunE: func(cmd *cobra.Command, args []string) error { return g.exit(g.files(cmd, args)) },
+		Use:               "files [PATH...]",
+		SuggestFor:        []string{"ls"},
+		ValidArgsFunction: files(0, anyNumber),
+		RunE:              func(cmd *cobra.Command, args []string) error { return g.exit(g.files(cmd, args)) },
 	}
 	c.Flags().BoolVar(&p.asJSON, "json", false, "print a JSON array")
 	c.Flags().BoolVarP(&g.null, "null", "0", false, "end each name with a zero byte, for xargs -0")

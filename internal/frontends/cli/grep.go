@@ -38,8 +38,9 @@ type grepCommands struct {
 func (p *Program) grepCommand() *cobra.Command {
 	g := &grepCommands{Program: p}
 	c := &cobra.Command{
-		Use:  "grep PATTERN [PATH...]",
-		RunE: func(cmd *cobra.Command, args []string) error { return g.exit(g.grep(cmd, args)) },
+		Use:               "grep PATTERN [PATH...]",
+		ValidArgsFunction: files(1, anyNumber),
+		RunE:              func(cmd *cobra.Command, args []string) error { return g.exit(g.grep(cmd, args)) },
 	}
 	f := c.Flags()
 	f.BoolVarP(&g.ignoreCase, "ignore-case", "i", false, "ignore the difference between upper and lower case")

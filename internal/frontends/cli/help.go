@@ -41,7 +41,8 @@ func explain(c *cobra.Command, sections map[string]string) {
 // an unknown command.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "help [COMMAND]",
+		Use:               "help [COMMAND]",
+		ValidArgsFunction: completeCommand,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
@@ -65,6 +66,9 @@ func usage(c *cobra.Command) error {
 	}
 	if c.HasAvailableSubCommands() {
 		fmt.Fprintf(&b, "  %s [command]\n", c.CommandPath())
+	}
+	if len(c.Aliases) > 0 {
+		fmt.Fprintf(&b, "\nAliases: %s\n", strings.Join(c.Aliases, ", "))
 	}
 	if c.HasExample() {
 		fmt.Fprintf(&b, "\nExamples:\n%s\n", c.Example)

@@ -30,7 +30,7 @@ func (p *Program) installCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:               "install CLIENT",
 		Args:              oneClient,
-		ValidArgsFunction: cobra.FixedCompletions(clients.Names(), cobra.ShellCompDirectiveNoFileComp),
+		ValidArgsFunction: arguments(1, clientNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.install(cmd, clients.Find(args[0]), &o)
 		},

@@ -36,8 +36,9 @@ type knowledgeCommands struct {
 func (p *Program) searchCommand() *cobra.Command {
 	k := &knowledgeCommands{Program: p}
 	c := &cobra.Command{
-		Use:  "search QUESTION",
-		RunE: k.search,
+		Use:        "search QUESTION",
+		SuggestFor: []string{"find", "ask"},
+		RunE:       k.search,
 	}
 	f := c.Flags()
 	f.StringVar(&k.kind, "type", "", "only results of this type: pattern, rule, decision or issue")
@@ -45,8 +46,6 @@ func (p *Program) searchCommand() *cobra.Command {
 	f.IntVarP(&k.limit, "limit", "n", 5, "show at most this many results, 1 to 20")
 	f.BoolVar(&k.full, "full", false, "show complete texts, not only their first lines")
 	f.BoolVar(&p.asJSON, "json", false, "print as JSON")
-	fixed := cobra.FixedCompletions(knownTypes(), cobra.ShellCompDirectiveNoFileComp)
-	_ = c.RegisterFlagCompletionFunc("type", fixed) // the flag was just added
 	return c
 }
 

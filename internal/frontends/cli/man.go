@@ -19,7 +19,8 @@ import (
 func (p *Program) manCommand() *cobra.Command {
 	var dir string
 	c := &cobra.Command{
-		Use: "man [COMMAND]",
+		Use:               "man [COMMAND]",
+		ValidArgsFunction: completeCommand,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			date, err := p.manDate()
 			if err != nil {
@@ -60,7 +61,7 @@ var manTemplate string
 // page writes the manual page of one command with man.tmpl. ADR 4 says why cobra/doc is not used.
 func (p *Program) page(w io.Writer, c *cobra.Command, date string) error {
 	page, err := template.New("man").Funcs(template.FuncMap{
-		"roff": escaped, "upper": strings.ToUpper, "name": pageName, "paragraphs": paragraphs, "flags": visibleFlags,
+		"roff": escaped, "upper": strings.ToUpper, "join": strings.Join, "name": pageName, "paragraphs": paragraphs, "flags": visibleFlags,
 		"kind": func(f *pflag.Flag) string {
 			kind, _ := pflag.UnquoteUsage(f)
 			return strings.ToUpper(kind)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"remit/internal/app"
+	"remit/internal/contract/catalog"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
 	"remit/internal/frontends/cli"
@@ -43,6 +44,7 @@ func (p *person) runs(code int, args ...string) (out, errOut string) {
 		Open: func(ctx context.Context, s cli.Settings, log *slog.Logger) (cli.Workspace, error) {
 			return app.Open(ctx, s, log)
 		},
+		Catalog: catalog.Load,
 		Logger: func(w io.Writer, level slog.Level) *slog.Logger {
 			return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
 		},

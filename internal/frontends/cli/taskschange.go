@@ -8,10 +8,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"remit/internal/contract/jsontree"
+	"remit/internal/toolsets/tasks"
 )
 
 func (t *taskCommands) add() *cobra.Command {
-	c := &cobra.Command{Use: "add TITLE", Args: atLeastOneArg("the title is missing: remit tasks add TITLE")}
+	c := &cobra.Command{
+		Use:     "add TITLE",
+		Aliases: []string{"new", "create"},
+		Args:    atLeastOneArg("the title is missing: remit tasks add TITLE"),
+	}
 	given := t.flags(c, taskFlag{"description", "description of the task"},
 		taskFlag{"priority", "low, medium or high (default medium)"}, taskFlag{"due", "due day"})
 	c.RunE = t.run(func(cmd *cobra.Command, args []string) error {
@@ -28,7 +33,9 @@ func (t *taskCommands) add() *cobra.Command {
 func (t *taskCommands) edit() *cobra.Command {
 	var emptied []string
 	var done, reopen bool
-	c := &cobra.Command{Use: "edit ID", Args: exactArgs(1)}
+	c := &cobra.Command{
+		Use: "edit ID", Aliases: []string{"update"}, Args: exactArgs(1), ValidArgsFunction: t.completeTask(1, ""),
+	}
 	given := t.flags(c, taskFlag{"title", "new title"}, taskFlag{"description", "new description"},
 		taskFlag{"priority", "new priority: low, medium or high"}, taskFlag{"due", "new due day"})
 	c.RunE = t.run(func(cmd *cobra.Command, args []string) error {
@@ -91,20 +98,24 @@ func (t *taskCommands) change(cmd *cobra.Command, verb, tool string, arguments .
 }
 
 func (t *taskCommands) done() *cobra.Command {
-	return t.forEach("done", "complete_task", func(id string, data jsontree.Value) error {
+	c := t.forEach("done", "complete_task", func(id string, data jsontree.Value) error {
 		s, err := parseTask(data)
 		if err == nil {
 			fmt.Fprintf(t.Stdout, "Done #%s: %s\n", id, s.Title)
 		}
 		return err
 	})
+	c.Aliases, c.ValidArgsFunction = []string{"complete"}, t.completeTask(anyNumber, tasks.Open)
+	return c
 }
 
 func (t *taskCommands) remove() *cobra.Command {
-	return t.forEach("rm", "delete_task", func(id string, _ jsontree.Value) error {
+	c := t.forEach("rm", "delete_task", func(id string, _ jsontree.Value) error {
 		fmt.Fprintf(t.Stdout, "Deleted #%s\n", id)
 		return nil
 	})
+	c.Aliases, c.ValidArgsFunction = []string{"delete", "remove"}, t.completeTask(anyNumber, "")
+	return c
 }
 
 // forEach returns a command that calls a tool for each id. Its error for a missing id mentions

@@ -20,6 +20,9 @@ func (t *taskCommands) list(use string) *cobra.Command {
 	var all bool
 	var limit int
 	c := &cobra.Command{Use: use, Args: cobra.NoArgs}
+	if use == "list" {
+		c.Aliases, c.SuggestFor = []string{"ls"}, []string{"show"}
+	}
 	given := t.flags(c, taskFlag{"status", "only tasks with this status: open or completed"},
 		taskFlag{"priority", "only tasks with this priority: low, medium or high"},
 		taskFlag{"search", "only tasks with this text in the title or description"},

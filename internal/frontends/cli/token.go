@@ -49,7 +49,7 @@ type newToken struct{ name, scopes, user, expires, rate string }
 
 func (p *Program) tokenCreate() *cobra.Command {
 	var n newToken
-	c := &cobra.Command{Use: "create --name NAME", Args: cobra.NoArgs}
+	c := &cobra.Command{Use: "create --name NAME", Aliases: []string{"new", "add"}, Args: cobra.NoArgs}
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if !cmd.Flags().Changed("user") {
 			n.user = loginName()
@@ -219,8 +219,9 @@ func viewOfToken(t *identity.Token, now time.Time) tokenView {
 func (p *Program) tokenList() *cobra.Command {
 	var all bool
 	c := &cobra.Command{
-		Use:  "list",
-		Args: cobra.NoArgs,
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Args:    cobra.NoArgs,
 		RunE: p.withIdentity(func(ctx context.Context, who Identity, _ []string) error {
 			tokens, err := who.Tokens().List(ctx)
 			if err != nil {
@@ -258,8 +259,10 @@ func (p *Program) printTokens(tokens []identity.Token, now time.Time) {
 
 func (p *Program) tokenRevoke() *cobra.Command {
 	return &cobra.Command{
-		Use:  "revoke NAME|ID",
-		Args: exactArgs(1),
+		Use:               "revoke NAME|ID",
+		Aliases:           []string{"rm", "delete", "remove"},
+		Args:              exactArgs(1),
+		ValidArgsFunction: p.completeToken(),
 		RunE: p.withIdentity(func(ctx context.Context, who Identity, args []string) error {
 			t, err := who.Tokens().Revoke(ctx, args[0])
 			if err != nil {

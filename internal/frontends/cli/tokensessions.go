@@ -51,7 +51,8 @@ func (p *Program) printSessions(people []identity.Session) {
 func (p *Program) tokenSignout() *cobra.Command {
 	var all bool
 	c := &cobra.Command{
-		Use: "signout NAME",
+		Use:     "signout NAME",
+		Aliases: []string{"logout"},
 		Args: func(cmd *cobra.Command, args []string) error {
 			if all != (len(args) == 0) {
 				return usageError{errors.New("name the person to sign out: remit token signout NAME, or use --all for everybody")}

@@ -12,17 +12,19 @@ import (
 )
 
 func (p *Program) toolsCommand() *cobra.Command {
-	return p.withJSON("print the contracts as JSON", &cobra.Command{
-		Use:               "tools [TOOL]",
-		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: p.completeTool,
-		RunE: p.with(func(_ *cobra.Command, w Workspace, args []string) error {
-			if len(args) == 1 {
-				return p.showTool(w.Engine(), args[0])
-			}
-			return p.listTools(w.Engine())
-		}),
+	run := p.with(func(_ *cobra.Command, w Workspace, args []string) error {
+		if len(args) == 1 {
+			return p.showTool(w.Engine(), args[0])
+		}
+		return p.listTools(w.Engine())
 	})
+	c := &cobra.Command{Use: "tools [TOOL]", Args: cobra.MaximumNArgs(1), ValidArgsFunction: arguments(1, p.toolNames), RunE: run}
+	c.PersistentFlags().BoolVar(&p.asJSON, "json", false, "print the contracts as JSON")
+	c.AddCommand(
+		&cobra.Command{Use: "list", Aliases: []string{"ls"}, Args: cobra.NoArgs, RunE: run},
+		&cobra.Command{Use: "show TOOL", Args: exactArgs(1), ValidArgsFunction: c.ValidArgsFunction, RunE: run},
+	)
+	return c
 }
 
 func (p *Program) listTools(e *engine.Engine) error {
