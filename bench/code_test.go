@@ -196,7 +196,9 @@ func TestCodeAgainstRipgrep(t *testing.T) {
 					least = 10
 				}
 				if p.dense && len(size.parts) > 1 {
-					least = 7 // half of such a short search is writing the answer; repeated searches, below, reach 10
+					// Half of such a short search is writing the answer; repeated searches, below,
+					// reach 10.
+					least = 7
 				}
 				asked, answered := 0, 0
 				compareTimes(t, fmt.Sprintf("%s, %d lines", p.what, answer.Total), least, 15, func() error {

@@ -38,7 +38,8 @@ type limit struct {
 // them. The test fails if the median of all rounds does not reach a limit.
 func compareContenders(t *testing.T, contenders []contender, limits []limit) {
 	t.Helper()
-	runRounds(t, contenders, 1, 500*time.Millisecond) // warm up, so that compilation and caches do not count
+	// Warm up, so that compilation and caches do not count.
+	runRounds(t, contenders, 1, 500*time.Millisecond)
 	rounds, turn := 15, 150*time.Millisecond
 	if long() {
 		rounds, turn = 21, time.Second

@@ -45,7 +45,8 @@ func TestCrowd(t *testing.T) {
 	c := crowdOf()
 	allowFiles(t, uint64(c.sessions+c.callers+c.stalled+1000))
 	s := startHTTP(t, remit(t, "serve", "--addr", "127.0.0.1:0"))
-	mustCall(t, s.connectCallers(t, 1, s.inSession), 0) // start everything that the first call starts, so that it does not count
+	// Start everything that the first call starts, so that it does not count.
+	mustCall(t, s.connectCallers(t, 1, s.inSession), 0)
 	before := s.goroutines(t)
 
 	streams := s.listen(t, c.sessions)

@@ -13,10 +13,11 @@ import (
 
 // The limits for an index of 15,000 files on two cores.
 const (
-	indexWithin   = 3 * time.Minute
-	indexMemory   = 400 << 20
-	answerWithin  = 150 * time.Millisecond // at the 99th percentile, while the index is built
-	rememberAgain = 5                      // a second run without changes must be at least this many times as fast
+	indexWithin  = 3 * time.Minute
+	indexMemory  = 400 << 20
+	answerWithin = 150 * time.Millisecond // at the 99th percentile, while the index is built
+	// A second run without changes must be at least this many times as fast.
+	rememberAgain = 5
 )
 
 // remitWithIndex returns a command for a tree with its own data folder.
@@ -81,7 +82,8 @@ func runWatched(t *testing.T, cmd *exec.Cmd) (peak int) {
 			}
 			return peak
 		case <-time.After(20 * time.Millisecond):
-			status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid)) // empty if the process has ended
+			// Empty if the process has ended.
+			status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
 			_, size, _ := strings.Cut(string(status), "VmHWM:")
 			var kib int
 			_, _ = fmt.Sscan(size, &kib)

@@ -94,7 +94,8 @@ func TestPackageInit(t *testing.T) {
 		if err := cmd.Run(); err != nil {
 			t.Fatal(err)
 		}
-		for line := range strings.Lines(trace.String()) { // for example: init strconv @0.21 ms, 0.003 ms clock, 0 bytes, 0 allocs
+		// For example: init strconv @0.21 ms, 0.003 ms clock, 0 bytes, 0 allocs.
+		for line := range strings.Lines(trace.String()) {
 			var name string
 			var at, took float64
 			if _, err := fmt.Sscanf(line, "init %s @%f ms, %f ms clock", &name, &at, &took); err != nil {

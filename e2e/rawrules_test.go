@@ -14,9 +14,9 @@ import (
 
 const mebibyte = 1 << 20
 
-// readSpace has something of everything that the path rules speak of.
-func readSpace(t *testing.T) *space {
-	s := newSpace(t, map[string]string{
+// pathRulesWorkspace returns a workspace with files for every path rule.
+func pathRulesWorkspace(t *testing.T) *workspace {
+	s := newWorkspace(t, map[string]string{
 		"README.md": "readme", "AGENTS.md": "agents", "main.go": "package main",
 		"docs/a.md": "a", "docs/deep/er/b.md": "b", "docs/.gitignore": "x", "docs/empty.md": "", "docs/utf8.md": "Grüße, 世界 \x00\n",
 		"docs/tokenizer.md": "tok", "docs/a..b.md": "dots", "docs/keys.md": "keys", "docs/environment.md": "env",
@@ -35,16 +35,16 @@ func readSpace(t *testing.T) *space {
 	return s
 }
 
-// answer is an expectation: a content, or a failure that says something.
+// answer is an expected answer: content, or an error that contains a text.
 type answer struct {
 	content string
-	code    int    // booster
-	says    string // part of the message in booster, the whole of it in learning-os
+	code    int    // in booster
+	says    string // part of the message in booster, the whole message in learning-os
 }
 
-func TestReadRulesOfBooster(t *testing.T) {
+func TestBoosterReadRules(t *testing.T) {
 	t.Parallel()
-	r := readSpace(t).stdio("--toolsets", "booster", "--rate-limits", "off")
+	r := pathRulesWorkspace(t).stdio("--toolsets", "booster", "--rate-limits", "off")
 	for path, want := range map[string]answer{
 		"README.md":                      {content: "readme"},
 		"main.go":                        {content: "package main"},
@@ -103,9 +103,9 @@ func TestReadRulesOfBooster(t *testing.T) {
 	r.end()
 }
 
-func TestReadRulesOfLearningOS(t *testing.T) {
+func TestLearningOSReadRules(t *testing.T) {
 	t.Parallel()
-	r := readSpace(t).stdio("--toolsets", "learning-os")
+	r := pathRulesWorkspace(t).stdio("--toolsets", "learning-os")
 	for path, want := range map[string]answer{
 		"README.md":                      {content: "readme"},
 		"CLAUDE.md":                      {content: "agents"},
@@ -163,25 +163,24 @@ func TestReadRulesOfLearningOS(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := r.call("read_repo_file", args); !got.failed || !strings.HasPrefix(got.text, `{"error":"Invalid input: `) {
-				t.Errorf("not an error of this edition: %s", got.text)
+				t.Errorf("not an error of the learning-os edition: %s", got.text)
 			}
 		})
 	}
 	if got := r.call("read_repo_file", `{"path":"docs/`+strings.Repeat("a", 251)+`"}`); !strings.Contains(got.text, "File not found: docs/aaa") {
-		t.Errorf("a path of exactly 256: %s", clip(got.text))
+		t.Errorf("a path of exactly 256 characters: %s", clip(got.text))
 	}
 	r.end()
 }
 
-// blocked are the paths that nobody may read, in either edition: here they are
-// all beneath a folder that learning-os allows.
-var blocked = []string{
+// deniedPaths are paths that no edition may read. All are in a folder that learning-os allows.
+var deniedPaths = []string{
 	"docs/.env", "docs/.env.local", "docs/.envrc", "docs/a/b/c/.env.production", "docs/.env.d/inside.md", "docs/.ENV",
 	"docs/secrets/k.md", "docs/a/secrets/b/k.md", "docs/Secrets/k.md",
 	"docs/.git/config", "docs/a/.git/hooks/x",
 }
 
-var blockedInBooster = []string{
+var deniedInBooster = []string{
 	".env", ".env.local", "config/.env.production", "secrets/k.txt", "a/secrets/k.txt", "secrets/deep/er/k.txt", ".git/config", ".git/HEAD",
 	"server.key", "a/b/server.key", "docs/.key", "cert.pem", "a/b/cert.pem", "SERVER.KEY", "a/x.Pem",
 	"node_modules/x/index.js", "a/node_modules/x/index.js", "pkg/__pycache__/m.pyc",
@@ -189,17 +188,18 @@ var blockedInBooster = []string{
 	"password.txt", "db_password", "a/db.password/x.md", "Token.json",
 }
 
-// A denied path gets the same bytes whether or not anything is there.
+// TestDeniedRevealsNothing checks that a denied path gets the same bytes whether or not the file
+// exists.
 func TestDeniedRevealsNothing(t *testing.T) {
 	t.Parallel()
-	for set, paths := range map[string][]string{"booster": append(blockedInBooster, blocked...), "learning-os": blocked} {
+	for set, paths := range map[string][]string{"booster": append(deniedInBooster, deniedPaths...), "learning-os": deniedPaths} {
 		t.Run(set, func(t *testing.T) {
 			t.Parallel()
-			empty, full := newSpace(t, map[string]string{"docs/a.md": "a"}), newSpace(t, nil)
+			empty, full := newWorkspace(t, map[string]string{"docs/a.md": "a"}), newWorkspace(t, nil)
 			for i, path := range paths {
 				full.write(path, "SECRET")
 				link := fmt.Sprintf("docs/link%d.md", i)
-				for _, s := range []*space{empty, full} {
+				for _, s := range []*workspace{empty, full} {
 					s.link(link, strings.Repeat("../", strings.Count(link, "/"))+path)
 				}
 				paths = append(paths[:len(paths):len(paths)], link)
@@ -209,7 +209,7 @@ func TestDeniedRevealsNothing(t *testing.T) {
 				for _, args := range []string{`{"path":` + quoted(path) + `}`, `{"path":` + quoted("./"+path) + `}`} {
 					missing, there := without.call("read_repo_file", args), with.call("read_repo_file", args)
 					if missing != there {
-						t.Errorf("%s: existence shows:\nmissing: %s\nthere:   %s", args, missing.text, there.text)
+						t.Errorf("%s: the answer reveals existence:\nmissing: %s\nexists:  %s", args, missing.text, there.text)
 					}
 					if !there.failed || strings.Contains(there.text, "SECRET") {
 						t.Errorf("%s is not denied: %s", args, there.text)
@@ -227,11 +227,11 @@ func TestDeniedRevealsNothing(t *testing.T) {
 	}
 }
 
-// A link may lead anywhere; reading through it may not.
-func TestLinksOutOfBounds(t *testing.T) {
+// TestSymlinksOutOfBounds checks that a symlink to a denied or outside file cannot be read.
+func TestSymlinksOutOfBounds(t *testing.T) {
 	t.Parallel()
-	outside := newSpace(t, map[string]string{"x.md": "OUTSIDE", "sub/y.md": "OUTSIDE"})
-	s := newSpace(t, map[string]string{".env": "SECRET", "secrets/k.md": "SECRET", "docs/a.md": "a", "other/b.md": "b"})
+	outside := newWorkspace(t, map[string]string{"x.md": "OUTSIDE", "sub/y.md": "OUTSIDE"})
+	s := newWorkspace(t, map[string]string{".env": "SECRET", "secrets/k.md": "SECRET", "docs/a.md": "a", "other/b.md": "b"})
 	s.link("docs/x.md", "../.env")
 	s.link("docs/twice.md", "x.md")
 	s.link("docs/folder", "../secrets")
@@ -256,7 +256,7 @@ func TestLinksOutOfBounds(t *testing.T) {
 				}
 			}
 			if got := r.call("read_repo_file", `{"path":"docs/loop.md"}`); !got.failed {
-				t.Errorf("a loop of links: %s", got.text)
+				t.Errorf("a symlink loop: %s", got.text)
 			}
 			r.end()
 		})
@@ -265,7 +265,7 @@ func TestLinksOutOfBounds(t *testing.T) {
 
 func TestFileSizes(t *testing.T) {
 	t.Parallel()
-	s := newSpace(t, map[string]string{
+	s := newWorkspace(t, map[string]string{
 		"docs/exact.md": strings.Repeat("x", mebibyte), "docs/over.md": strings.Repeat("x", mebibyte+1),
 		"docs/umlauts.md": strings.Repeat("ü", mebibyte/2), "docs/lines.md": strings.Repeat("\"\\\n\t", mebibyte/4),
 	})
@@ -285,7 +285,7 @@ func TestFileSizes(t *testing.T) {
 					t.Errorf("exactly 1 MiB as base64: size %d, %d characters", file.Size, len(file.Content))
 				}
 			} else if !got.failed || !strings.Contains(got.text, "1048577") {
-				t.Errorf("one byte more than 1 MiB: %s", clip(got.text))
+				t.Errorf("1 MiB and one byte: %s", clip(got.text))
 			}
 			r.end()
 		})
@@ -294,7 +294,7 @@ func TestFileSizes(t *testing.T) {
 
 func TestEncodings(t *testing.T) {
 	t.Parallel()
-	s := readSpace(t)
+	s := pathRulesWorkspace(t)
 	at := time.Date(2026, 1, 9, 10, 0, 0, 0, time.UTC)
 	for _, name := range []string{"docs/binary.bin", "docs/a.md"} {
 		s.check(os.Chtimes(s.path(name), at, at))
@@ -328,7 +328,7 @@ func TestEncodings(t *testing.T) {
 
 func TestHelloRules(t *testing.T) {
 	t.Parallel()
-	s := newSpace(t, nil)
+	s := newWorkspace(t, nil)
 	r := s.stdio("--toolsets", "booster")
 	for args, want := range map[string]string{
 		`{}`: "Hello, World!", `null`: "Hello, World!", `{"name":null}`: "Hello, World!", `{"name":"Learner"}`: "Hello, Learner!",
@@ -340,7 +340,7 @@ func TestHelloRules(t *testing.T) {
 			Timestamp time.Time `json:"timestamp"`
 		}
 		r.decode([]byte(got.text), &body)
-		if got.failed || body.Message != want || time.Since(body.Timestamp).Abs() > patience || !strings.Contains(got.text, `Z"`) {
+		if got.failed || body.Message != want || time.Since(body.Timestamp).Abs() > timeout || !strings.Contains(got.text, `Z"`) {
 			t.Errorf("%s: %s, want %q", args, got.text, want)
 		}
 	}
@@ -365,7 +365,7 @@ func TestHelloRules(t *testing.T) {
 	r.end()
 }
 
-// file is what read_repo_file gives.
+// file is the answer of read_repo_file.
 type file struct {
 	Content  string `json:"content"`
 	Size     int    `json:"size"`
@@ -388,11 +388,11 @@ func wantFile(t *testing.T, got toolResult, content string) {
 	}
 }
 
-// wantCoded checks an error in the shape of booster.
+// wantCoded checks an error in the format of booster.
 func wantCoded(t *testing.T, got toolResult, code int, says string) {
 	t.Helper()
 	if !got.failed || !strings.HasPrefix(got.text, fmt.Sprintf(`{"error":{"code":%d,"message":"`, code)) || !strings.Contains(got.text, says) {
-		t.Errorf("want an error %d that says %q: %s", code, says, clip(got.text))
+		t.Errorf("want an error %d that contains %q: %s", code, says, clip(got.text))
 	}
 }
 
