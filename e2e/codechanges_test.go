@@ -22,7 +22,7 @@ func TestSearchSeesChangedFiles(t *testing.T) {
 			server := s.stdio("--toolsets", "context", "--rate-limits", "off", "--watch", watch)
 			changes := &changes{s: s, server: server, holds: map[string]string{}}
 			for n := range 200 { // five changes each
-				changes.round(n)
+				changes.change(n)
 			}
 		})
 	}
@@ -35,7 +35,7 @@ type changes struct {
 	holds  map[string]string // the word in each file
 }
 
-func (c *changes) round(n int) {
+func (c *changes) change(n int) {
 	c.s.t.Helper()
 	name := fmt.Sprintf("src/module%d/new%d.go", n%25, n%50)
 	// All of the same length, so that file sizes do not reveal a change.

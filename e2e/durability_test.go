@@ -269,26 +269,26 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 	s := newWorkspace(t, nil)
 	var all []ack
 	for round, killAfter := range []int{1, 7, 40, 100, 160} {
-		victim, witness := s.writer(fmt.Sprintf("victim%d", round)), s.writer(fmt.Sprintf("witness%d", round))
+		victim, survivor := s.writer(fmt.Sprintf("victim%d", round)), s.writer(fmt.Sprintf("survivor%d", round))
 		var sending sync.WaitGroup
 		sending.Go(func() { _ = victim.sendAll(calls) }) // fails when the victim has been killed
 		sending.Go(func() {
-			if err := witness.sendAll(calls / 4); err != nil {
-				t.Errorf("the witness cannot send: %v", err)
+			if err := survivor.sendAll(calls / 4); err != nil {
+				t.Errorf("the survivor cannot send: %v", err)
 			}
-			witness.stdin.Close()
+			survivor.stdin.Close()
 		})
 		victim.receiveAll(killAfter)
 		sending.Wait()
-		witness.receiveAll(0)
-		witness.checkExit(0)
-		if got := len(witness.numbers); got != calls/4 {
-			t.Errorf("round %d: the witness got %d of %d answers", round, got, calls/4)
+		survivor.receiveAll(0)
+		survivor.checkExit(0)
+		if got := len(survivor.numbers); got != calls/4 {
+			t.Errorf("round %d: the survivor got %d of %d answers", round, got, calls/4)
 		}
 		if got := len(victim.numbers); got < killAfter {
 			t.Errorf("round %d: killed too early, after %d answers", round, got)
 		}
-		all = append(append(all, victim.acks()...), witness.acks()...)
+		all = append(append(all, victim.acks()...), survivor.acks()...)
 		s.checkKept(all)
 		s.checkAudited(all)
 	}
@@ -298,12 +298,12 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 	if json.Valid([]byte(tail)) {
 		before++ // only its newline is missing, and the next writer adds it
 	}
-	heir := s.writer("heir")
-	s.check(heir.sendAll(3))
-	heir.stdin.Close()
-	heir.receiveAll(0)
-	heir.checkExit(0)
-	made := heir.acks()
+	successor := s.writer("successor")
+	s.check(successor.sendAll(3))
+	successor.stdin.Close()
+	successor.receiveAll(0)
+	successor.checkExit(0)
+	made := successor.acks()
 	if got := []int{made[0].number, made[1].number, made[2].number}; !slices.Equal(got, []int{before + 1, before + 2, before + 3}) {
 		t.Errorf("after %d lines the next numbers are %v", before, got)
 	}

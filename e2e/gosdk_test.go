@@ -498,10 +498,10 @@ func TestGoClientElicitation(t *testing.T) {
 	// Over the 300 ms below which the server assumes that nobody was asked.
 	const decisionTime = 400 * time.Millisecond
 	for _, test := range []struct {
-		name   string
-		person person
-		says   string // what the error contains; empty means success
-		state  string // the state of the approval request afterwards
+		name     string
+		person   person
+		contains string // what the error contains; empty means success
+		state    string // the state of the approval request afterwards
 	}{
 		{"accepted", accept(t), "", "used"},
 		{"accepted after a while", after(decisionTime, "accept"), "", "used"},
@@ -530,13 +530,13 @@ func TestGoClientElicitation(t *testing.T) {
 						return // the machine was too busy to answer at once
 					}
 					lines := s.memory("decisions.jsonl")
-					if test.says == "" {
+					if test.contains == "" {
 						wantText(t, got, `{"success":true,"line_number":1}`)
 						if len(lines) != 1 {
 							t.Errorf("%d lines, want 1", len(lines))
 						}
-					} else if !got.failed || !strings.Contains(got.text, test.says) || lines != nil {
-						t.Errorf("want an error with %s and nothing written: %s, %q", test.says, got.text, lines)
+					} else if !got.failed || !strings.Contains(got.text, test.contains) || lines != nil {
+						t.Errorf("want an error with %s and nothing written: %s, %q", test.contains, got.text, lines)
 					}
 					if out := s.remit("approvals", "list", "--all").out; !strings.Contains(out, "  "+test.state+"  ") {
 						t.Errorf("the state of the request is not %s:\n%s", test.state, out)

@@ -292,10 +292,10 @@ func TestOIDCAlmostValid(t *testing.T) {
 		return text + "." + base64.RawURLEncoding.EncodeToString(signature)
 	}
 	for name, tc := range map[string]struct {
-		path   string
-		header http.Header
-		status int
-		says   string
+		path     string
+		header   http.Header
+		status   int
+		contains string
 	}{
 		"good":                         {"", bearer(good), 200, ""},
 		"not valid yet":                {"", bearer(p.token(p.url(), client(audience, 2*time.Hour)+"&begins=1h", "tasks:read")), 401, `error="invalid_token", error_description="The token is not valid before `},
@@ -306,8 +306,8 @@ func TestOIDCAlmostValid(t *testing.T) {
 		"two tokens":                   {"", http.Header{"Authorization": {"Bearer " + good, "Bearer " + good}}, 400, `error="invalid_request"`},
 	} {
 		got := w.post("/tools/list_tasks"+tc.path, `{"user_id":"alice"}`, tc.header)
-		if challenge := got.header.Get("WWW-Authenticate"); got.status != tc.status || !strings.Contains(challenge, tc.says) {
-			t.Errorf("%s: %d %s, want %d %s", name, got.status, challenge, tc.status, tc.says)
+		if challenge := got.header.Get("WWW-Authenticate"); got.status != tc.status || !strings.Contains(challenge, tc.contains) {
+			t.Errorf("%s: %d %s, want %d %s", name, got.status, challenge, tc.status, tc.contains)
 		}
 	}
 	w.end()

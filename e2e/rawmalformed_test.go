@@ -9,8 +9,8 @@ import (
 // protocolFaults are requests that are not valid tool calls, with the error code and the id of the
 // expected answer.
 var protocolFaults = []struct {
-	name, line, id, says string
-	code                 int
+	name, line, id, contains string
+	code                     int
 }{
 	{"unknown method", `{"jsonrpc":"2.0","id":7,"method":"tools/cal"}`, `7`, "tools/cal", -32601},
 	{"empty method", `{"jsonrpc":"2.0","id":7,"method":""}`, `7`, "ethod", 0},
@@ -74,7 +74,7 @@ func TestMalformedInput(t *testing.T) {
 			if string(fault.ID) == good { // calls run concurrently
 				fault, next = next, fault
 			}
-			r.wantFault(fault, test.code, test.id, test.says)
+			r.wantFault(fault, test.code, test.id, test.contains)
 			if got := r.result(next); got.failed {
 				t.Errorf("the next call failed: %s", got.text)
 			}
@@ -100,7 +100,7 @@ func TestDiscoveryWithoutAVersion(t *testing.T) {
 }
 
 // wantFault checks an error. Code 0 allows any code of JSON-RPC.
-func (r *stdioServer) wantFault(m message, code int, id, says string) {
+func (r *stdioServer) wantFault(m message, code int, id, contains string) {
 	r.t.Helper()
 	switch {
 	case m.Error == nil:
@@ -109,8 +109,8 @@ func (r *stdioServer) wantFault(m message, code int, id, says string) {
 		r.t.Errorf("code %d, want %d: %s", m.Error.Code, code, clip(m.raw))
 	case string(m.ID) != id:
 		r.t.Errorf("id %s, want %s: %s", m.ID, id, clip(m.raw))
-	case !strings.Contains(m.Error.Message, says):
-		r.t.Errorf("the message does not contain %q: %s", says, clip(m.raw))
+	case !strings.Contains(m.Error.Message, contains):
+		r.t.Errorf("the message does not contain %q: %s", contains, clip(m.raw))
 	case len(m.raw) > 4096:
 		r.t.Errorf("the error is %d bytes long", len(m.raw))
 	}

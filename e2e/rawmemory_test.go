@@ -73,7 +73,7 @@ func TestBoosterRejectedWrites(t *testing.T) {
 	for _, test := range []struct {
 		name, args string
 		code       int
-		says       string
+		contains   string
 	}{
 		{"empty", entry("decisions.jsonl", ""), 400, "entry cannot be empty"},
 		{"blank", entry("best_practices.md", " \n\t "), 400, "entry cannot be empty"},
@@ -105,7 +105,7 @@ func TestBoosterRejectedWrites(t *testing.T) {
 		{"mode", `{"file":"decisions.jsonl","entry":"1","mode":"overwrite"}`, 400, "mode"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			wantCoded(t, r.call("write_memory_entry", test.args), test.code, test.says)
+			wantCoded(t, r.call("write_memory_entry", test.args), test.code, test.contains)
 		})
 	}
 	r.end()
@@ -147,7 +147,7 @@ func TestLearningOSWrites(t *testing.T) {
 		})
 	}
 	before := s.tree()
-	for _, test := range []struct{ name, args, says string }{
+	for _, test := range []struct{ name, args, contains string }{
 		{"10 KiB and one byte", `{"file":"decisions.jsonl","entry":` + filled(10*kibibyte+1) + `}`, "10241"},
 		{"1 MiB", `{"file":"decisions.jsonl","entry":` + filled(mebibyte) + `}`, ""},
 		{"no timestamp", `{"file":"decisions.jsonl","entry":{"type":"x"}}`, "entry.timestamp is required"},
@@ -164,8 +164,8 @@ func TestLearningOSWrites(t *testing.T) {
 		{"unknown argument", `{"file":"decisions.jsonl","entry":` + head + `},"line":1}`, `\"line\"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := r.call("write_memory_entry", test.args); !got.failed || !strings.HasPrefix(got.text, `{"error":"`) || !strings.Contains(got.text, test.says) {
-				t.Errorf("want an error that says %q: %s", test.says, clip(got.text))
+			if got := r.call("write_memory_entry", test.args); !got.failed || !strings.HasPrefix(got.text, `{"error":"`) || !strings.Contains(got.text, test.contains) {
+				t.Errorf("want an error that says %q: %s", test.contains, clip(got.text))
 			}
 		})
 	}

@@ -37,9 +37,9 @@ func pathRulesWorkspace(t *testing.T) *workspace {
 
 // answer is an expected answer: content, or an error that contains a text.
 type answer struct {
-	content string
-	code    int    // in booster
-	says    string // part of the message in booster, the whole message in learning-os
+	content  string
+	code     int    // in booster
+	contains string // part of the message in booster, the whole message in learning-os
 }
 
 func TestBoosterReadRules(t *testing.T) {
@@ -67,34 +67,34 @@ func TestBoosterReadRules(t *testing.T) {
 		"docs/folder/er/b.md":            {content: "b"},
 		".claude/memory/decisions.jsonl": {content: "{}\n"},
 
-		"docs/missing.md":       {code: 404, says: "docs/missing.md"},
-		"docs/dangling.md":      {code: 404, says: "docs/dangling.md"},
-		"docs/a.md/b.md":        {code: 404, says: "docs/a.md/b.md"},
-		"docs":                  {code: 400, says: "folder"},
-		".":                     {code: 400, says: "folder"},
-		"docs/folder":           {code: 400, says: "folder"},
-		"docs/latin1.txt":       {code: 400, says: "encoding=base64"},
-		"":                      {code: 400, says: "path"},
-		"docs/a b.md":           {code: 400, says: "path"},
-		"docs/ü.md":             {code: 400, says: "path"},
-		`docs\a.md`:             {code: 400, says: "path"},
-		"docs/a.md\n":           {code: 400, says: "path"},
-		"docs/a.md\x00":         {code: 400, says: "path"},
-		"~/.bashrc":             {code: 400, says: "path"},
-		"C:/x":                  {code: 400, says: "path"},
-		"..":                    {code: 403, says: ".."},
-		"../README.md":          {code: 403, says: "../README.md"},
-		"docs/../README.md":     {code: 403, says: "docs/../README.md"},
-		"docs/..":               {code: 403, says: "docs/.."},
-		"a/b/c/../../../../etc": {code: 403, says: "etc"},
-		"/":                     {code: 403, says: "/"},
-		"/etc/passwd":           {code: 403, says: "/etc/passwd"},
-		"//etc/passwd":          {code: 403, says: "//etc/passwd"},
+		"docs/missing.md":       {code: 404, contains: "docs/missing.md"},
+		"docs/dangling.md":      {code: 404, contains: "docs/dangling.md"},
+		"docs/a.md/b.md":        {code: 404, contains: "docs/a.md/b.md"},
+		"docs":                  {code: 400, contains: "folder"},
+		".":                     {code: 400, contains: "folder"},
+		"docs/folder":           {code: 400, contains: "folder"},
+		"docs/latin1.txt":       {code: 400, contains: "encoding=base64"},
+		"":                      {code: 400, contains: "path"},
+		"docs/a b.md":           {code: 400, contains: "path"},
+		"docs/ü.md":             {code: 400, contains: "path"},
+		`docs\a.md`:             {code: 400, contains: "path"},
+		"docs/a.md\n":           {code: 400, contains: "path"},
+		"docs/a.md\x00":         {code: 400, contains: "path"},
+		"~/.bashrc":             {code: 400, contains: "path"},
+		"C:/x":                  {code: 400, contains: "path"},
+		"..":                    {code: 403, contains: ".."},
+		"../README.md":          {code: 403, contains: "../README.md"},
+		"docs/../README.md":     {code: 403, contains: "docs/../README.md"},
+		"docs/..":               {code: 403, contains: "docs/.."},
+		"a/b/c/../../../../etc": {code: 403, contains: "etc"},
+		"/":                     {code: 403, contains: "/"},
+		"/etc/passwd":           {code: 403, contains: "/etc/passwd"},
+		"//etc/passwd":          {code: 403, contains: "//etc/passwd"},
 	} {
 		t.Run(path, func(t *testing.T) {
 			got := r.call("read_repo_file", `{"path":`+quoted(path)+`}`)
 			if want.code != 0 {
-				wantCoded(t, got, want.code, want.says)
+				wantCoded(t, got, want.code, want.contains)
 				return
 			}
 			wantFile(t, got, want.content)
@@ -119,31 +119,31 @@ func TestLearningOSReadRules(t *testing.T) {
 		"docs/chain.md":                  {content: "a"},
 		"docs/absolute.md":               {content: "a"},
 
-		"docs/missing.md":       {says: "File not found: docs/missing.md"},
-		"docs/dangling.md":      {says: "File not found: docs/dangling.md"},
-		"main.go":               {says: "Path not allowed: main.go"},
-		"AGENTS.md":             {says: "Path not allowed: AGENTS.md"},
-		"src/lib/x.ts":          {says: "Path not allowed: src/lib/x.ts"},
-		"missing.go":            {says: "Path not allowed: missing.go"},
-		".claude/settings.json": {says: "Path not allowed: .claude/settings.json"},
-		"other/README.md":       {says: "Path not allowed: other/README.md"},
-		"readme.md":             {says: "Path not allowed: readme.md"},
-		"docsx/a.md":            {says: "Path not allowed: docsx/a.md"},
-		"..":                    {says: "Path not allowed: .."},
-		"docs/../README.md":     {says: "Path not allowed: docs/../README.md"},
-		"docs/../docs/a.md":     {says: "Path not allowed: docs/../docs/a.md"},
-		"docs/a..b.md":          {says: "Path not allowed: docs/a..b.md"},
-		"/etc/passwd":           {says: "Path not allowed: /etc/passwd"},
-		"docs/.env":             {says: "Path not allowed: docs/.env"},
-		"docs/secrets/x.md":     {says: "Path not allowed: docs/secrets/x.md"},
-		"docs/.git/config":      {says: "Path not allowed: docs/.git/config"},
-		".claude/memory/.env":   {says: "Path not allowed: .claude/memory/.env"},
-		"paths/.env.d/x.md":     {says: "Path not allowed: paths/.env.d/x.md"},
+		"docs/missing.md":       {contains: "File not found: docs/missing.md"},
+		"docs/dangling.md":      {contains: "File not found: docs/dangling.md"},
+		"main.go":               {contains: "Path not allowed: main.go"},
+		"AGENTS.md":             {contains: "Path not allowed: AGENTS.md"},
+		"src/lib/x.ts":          {contains: "Path not allowed: src/lib/x.ts"},
+		"missing.go":            {contains: "Path not allowed: missing.go"},
+		".claude/settings.json": {contains: "Path not allowed: .claude/settings.json"},
+		"other/README.md":       {contains: "Path not allowed: other/README.md"},
+		"readme.md":             {contains: "Path not allowed: readme.md"},
+		"docsx/a.md":            {contains: "Path not allowed: docsx/a.md"},
+		"..":                    {contains: "Path not allowed: .."},
+		"docs/../README.md":     {contains: "Path not allowed: docs/../README.md"},
+		"docs/../docs/a.md":     {contains: "Path not allowed: docs/../docs/a.md"},
+		"docs/a..b.md":          {contains: "Path not allowed: docs/a..b.md"},
+		"/etc/passwd":           {contains: "Path not allowed: /etc/passwd"},
+		"docs/.env":             {contains: "Path not allowed: docs/.env"},
+		"docs/secrets/x.md":     {contains: "Path not allowed: docs/secrets/x.md"},
+		"docs/.git/config":      {contains: "Path not allowed: docs/.git/config"},
+		".claude/memory/.env":   {contains: "Path not allowed: .claude/memory/.env"},
+		"paths/.env.d/x.md":     {contains: "Path not allowed: paths/.env.d/x.md"},
 	} {
 		t.Run(path, func(t *testing.T) {
 			got := r.call("read_repo_file", `{"path":`+quoted(path)+`}`)
-			if want.says != "" {
-				wantText(t, got, `{"error":`+quoted(want.says)+`}`)
+			if want.contains != "" {
+				wantText(t, got, `{"error":`+quoted(want.contains)+`}`)
 				return
 			}
 			wantFile(t, got, want.content)
@@ -389,10 +389,10 @@ func wantFile(t *testing.T, got toolResult, content string) {
 }
 
 // wantCoded checks an error in the format of booster.
-func wantCoded(t *testing.T, got toolResult, code int, says string) {
+func wantCoded(t *testing.T, got toolResult, code int, contains string) {
 	t.Helper()
-	if !got.failed || !strings.HasPrefix(got.text, fmt.Sprintf(`{"error":{"code":%d,"message":"`, code)) || !strings.Contains(got.text, says) {
-		t.Errorf("want an error %d that contains %q: %s", code, says, clip(got.text))
+	if !got.failed || !strings.HasPrefix(got.text, fmt.Sprintf(`{"error":{"code":%d,"message":"`, code)) || !strings.Contains(got.text, contains) {
+		t.Errorf("want an error %d that contains %q: %s", code, contains, clip(got.text))
 	}
 }
 

@@ -269,13 +269,13 @@ func TestTelemetryNeverBlocks(t *testing.T) {
 func TestTelemetryInvalidSettings(t *testing.T) {
 	t.Parallel()
 	s := newWorkspace(t, nil)
-	for _, tc := range []struct{ env, says string }{
+	for _, tc := range []struct{ env, contains string }{
 		{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=nowhere", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"},
 		{"OTEL_TRACES_EXPORTER=console", "OTEL_TRACES_EXPORTER"},
 	} {
 		s.env = []string{tc.env}
 		got := s.remit("call", "hello", "name=Ada")
-		if got.code != 0 || strings.Count(got.errOut, "\n") != 1 || !strings.Contains(got.errOut, tc.says) {
+		if got.code != 0 || strings.Count(got.errOut, "\n") != 1 || !strings.Contains(got.errOut, tc.contains) {
 			t.Errorf("%s: exit %d: %q", tc.env, got.code, got.errOut)
 		}
 	}
