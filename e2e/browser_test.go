@@ -286,14 +286,14 @@ func evaluate[T any](v *tab, expression string) T {
 	return value
 }
 
-// viewport is a color scheme and a window size.
+// viewport is a colour scheme and a window size.
 type viewport struct {
 	scheme string // light or dark
 	width  int64
 }
 
 // viewports returns two viewports that cover both schemes and both widths, or all four in full
-// runs: the layout of a page does not depend on its colors.
+// runs: the layout of a page does not depend on its colours.
 func viewports() []viewport {
 	if os.Getenv("REMIT_FULL") == "true" {
 		return []viewport{{"light", 390}, {"dark", 390}, {"light", 1280}, {"dark", 1280}}
