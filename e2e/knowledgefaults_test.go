@@ -142,8 +142,8 @@ func (e *fakeEmbeddings) answer(w http.ResponseWriter, r *http.Request) {
 }
 
 // TestEmbeddingService checks that a working embedding service is used. If it fails, the built-in
-// model answers and the answer says so, or with REMIT_EMBEDDINGS_ONLY the search fails as the contract
-// says.
+// model answers and the answer says so. With REMIT_EMBEDDINGS_ONLY the search fails instead, as the
+// contract says.
 func TestEmbeddingService(t *testing.T) {
 	t.Parallel()
 	service := newFakeEmbeddings(t)

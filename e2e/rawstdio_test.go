@@ -16,7 +16,7 @@ func TestVersionsAreNegotiated(t *testing.T) {
 		"2024-11-05": "2024-11-05", "2025-03-26": "2025-03-26", "2025-06-18": "2025-06-18", "2025-11-25": "2025-11-25",
 		"2024-01-01": "2025-11-25", "2099-01-01": "2025-11-25", "": "2025-11-25",
 	} {
-		t.Run("asks for "+asked, func(t *testing.T) {
+		t.Run("requests "+asked, func(t *testing.T) {
 			t.Parallel()
 			r := newWorkspace(t, nil).stdio("--toolsets", "booster")
 			m := r.ask("initialize", fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"raw","version":"1"}}`, asked))

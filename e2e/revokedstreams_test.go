@@ -77,7 +77,7 @@ func (w *httpServer) openListenStream(token, uri string) <-chan string {
 func (w *httpServer) streamLines(r *http.Request) <-chan string {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	response, err := http.DefaultClient.Do(r.WithContext(ctx)) //nolint:bodyclose // who reads it closes it
+	response, err := http.DefaultClient.Do(r.WithContext(ctx)) //nolint:bodyclose // the reader closes it
 	w.workspace.check(err)
 	done, lines := make(chan struct{}), make(chan string, 1000)
 	go func() {

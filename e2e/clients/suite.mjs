@@ -200,7 +200,8 @@ function approvalTests(each, connect) {
       }, '--toolsets', 'learning-os')
       const began = performance.now()
       const result = await client.callTool({ name: 'write_memory_entry', arguments: decision })
-      const busy = wait === 0 && performance.now() - began > 250 // the machine was too busy to answer at once
+      // The machine was too busy to answer at once.
+      const busy = wait === 0 && performance.now() - began > 250
       assert.equal(result.isError, true)
       if (!busy) assert.equal(bodyOf(result).approval.status, status)
       assert.deepEqual(entries(root), [])
