@@ -19,16 +19,16 @@ import (
 
 // The limits for an archive.
 const (
-	fasterThanZip = 4
-	archiveGrowth = 64_000_000 // bytes
+	minZipSpeedup    = 4
+	maxArchiveGrowth = 64_000_000 // bytes
 )
 
 // TestArchiveAgainstZip: the server sends a book of 500 files and 200 MB as a zip file faster than
 // the zip program writes one of the same files. The archive is complete and takes little memory.
 // The same holds for a book of text alone.
 func TestArchiveAgainstZip(t *testing.T) {
-	measures(t)
-	zip, unzip := debian(t, "zip"), debian(t, "unzip")
+	skipUnlessMeasuring(t)
+	zip, unzip := debianProgram(t, "zip"), debianProgram(t, "unzip")
 	library := t.TempDir()
 	writeMixedBook(t, filepath.Join(library, "books", "mixed"))
 	writeTexts(t, filepath.Join(library, "books", "texts"), 500)
@@ -37,17 +37,17 @@ func TestArchiveAgainstZip(t *testing.T) {
 		address := server.archive(t, book)
 		ours, theirs := filepath.Join(t.TempDir(), "ours.zip"), filepath.Join(t.TempDir(), "theirs.zip")
 		before := resident(t, server.pid)
-		compareTimes(t, "the archive of "+book, fasterThanZip, 3,
+		compareTimes(t, "the archive of "+book, minZipSpeedup, 3,
 			func() error { return download(address, ours) },
 			func() error {
 				_ = os.Remove(theirs) // otherwise zip adds to the existing file
 				_, err := runIn(filepath.Join(library, "books", book), zip, "-r", "-q", theirs, ".")
 				return err
 			})
-		growth := peak(t, server.pid) - before
+		growth := peakMemory(t, server.pid) - before
 		t.Logf("the archive has %d bytes, that of zip -r %d; the server grew by %.1f MB", sizeOf(t, ours), sizeOf(t, theirs), float64(growth)/1e6)
-		if growth > archiveGrowth {
-			t.Errorf("the server grew by %d bytes, more than %d", growth, archiveGrowth)
+		if growth > maxArchiveGrowth {
+			t.Errorf("the server grew by %d bytes, more than %d", growth, maxArchiveGrowth)
 		}
 		if out, err := exec.Command(unzip, "-t", "-q", ours).CombinedOutput(); err != nil {
 			t.Errorf("unzip -t: %v\n%s", err, out)
@@ -55,9 +55,9 @@ func TestArchiveAgainstZip(t *testing.T) {
 	}
 }
 
-// TestArchiveOfMuch: the download of a 2 GB book starts at once and takes no more memory.
-func TestArchiveOfMuch(t *testing.T) {
-	measures(t)
+// TestLargeArchive: the download of a 2 GB book starts at once and takes no more memory.
+func TestLargeArchive(t *testing.T) {
+	skipUnlessMeasuring(t)
 	library := t.TempDir()
 	book := filepath.Join(library, "books", "measured")
 	film := noise(20 << 20)
@@ -84,18 +84,18 @@ func TestArchiveOfMuch(t *testing.T) {
 	if err != nil || rest < 99*20<<20 {
 		t.Fatalf("%d bytes arrived, %v", rest, err)
 	}
-	all, growth := time.Since(start), peak(t, server.pid)-before
+	all, growth := time.Since(start), peakMemory(t, server.pid)-before
 	t.Logf("the first of %d MB arrived after %s, the last after %s; the server grew by %.1f MB", rest>>20, begun, all, float64(growth)/1e6)
 	if begun > all/10 {
 		t.Errorf("the first MB arrived after %s of %s", begun, all)
 	}
-	if growth > archiveGrowth {
-		t.Errorf("the server grew by %d bytes, more than %d", growth, archiveGrowth)
+	if growth > maxArchiveGrowth {
+		t.Errorf("the server grew by %d bytes, more than %d", growth, maxArchiveGrowth)
 	}
 }
 
-// debian returns the path of a program from the Debian package of the same name.
-func debian(t *testing.T, name string) string {
+// debianProgram returns the path of a program from the Debian package of the same name.
+func debianProgram(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {
@@ -220,8 +220,8 @@ func sizeOf(t *testing.T, file string) int64 {
 	return info.Size()
 }
 
-// peak returns the maximum memory of a process so far, in bytes.
-func peak(t *testing.T, pid int) int {
+// peakMemory returns the maximum memory of a process so far, in bytes.
+func peakMemory(t *testing.T, pid int) int {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

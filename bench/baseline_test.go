@@ -15,7 +15,7 @@ import (
 // TestAgainstBaseline compares this build with an older one, whose path is in REMIT_BASELINE. Both
 // run side by side, and no call may cost over 5 % more.
 func TestAgainstBaseline(t *testing.T) {
-	measures(t)
+	skipUnlessMeasuring(t)
 	older := os.Getenv("REMIT_BASELINE")
 	if older == "" {
 		t.Fatal("REMIT_BASELINE must be the path of an older remit")
@@ -52,7 +52,7 @@ func TestAgainstBaseline(t *testing.T) {
 				server := startStdio(t, remitOf(t, program, "stdio", "--toolsets", c.toolset, "--books", "file://"+library))
 				contenders = append(contenders, server.contender(filepath.Base(filepath.Dir(program)), c.ask))
 			}
-			noWorse(t, contenders)
+			compareBuilds(t, contenders)
 		})
 	}
 	for what, modern := range map[string]bool{"hello over HTTP in a session": false, "hello over HTTP, stateless": true} {
@@ -66,19 +66,19 @@ func TestAgainstBaseline(t *testing.T) {
 				}
 				contenders = append(contenders, contender{"", server.pid, server.connectCallers(t, callers, part).callFor})
 			}
-			noWorse(t, contenders)
+			compareBuilds(t, contenders)
 		})
 	}
 	for _, size := range codeTrees {
-		t.Run("grep_codebase in "+size.name, func(t *testing.T) { grepNoWorse(t, older, size.parts) })
+		t.Run("grep_codebase in "+size.name, func(t *testing.T) { compareGrep(t, older, size.parts) })
 	}
-	t.Run("index", func(t *testing.T) { indexNoWorse(t, older) })
+	t.Run("index", func(t *testing.T) { compareIndexing(t, older) })
 	t.Run("archive", func(t *testing.T) { compareArchives(t, older) })
 	t.Run("start and memory", func(t *testing.T) { compareStarts(t, older) })
 }
 
-// noWorse runs an older and a newer build alternately. It compares them within each round.
-func noWorse(t *testing.T, contenders []contender) {
+// compareBuilds runs an older and a newer build alternately. It compares them within each round.
+func compareBuilds(t *testing.T, contenders []contender) {
 	t.Helper()
 	contenders[0].name, contenders[1].name = "older", "newer"
 	compareContenders(t, contenders, []limit{
@@ -98,8 +98,8 @@ func compareFigures[T time.Duration | int](t *testing.T, what string, past, now 
 	}
 }
 
-// indexNoWorse compares the CPU time of a first index of many files: the smaller of two runs.
-func indexNoWorse(t *testing.T, older string) {
+// compareIndexing compares the CPU time of a first index of many files: the smaller of two runs.
+func compareIndexing(t *testing.T, older string) {
 	t.Helper()
 	root, _ := sourceTree(t, ".")
 	builds := []string{older, program(t, remitSource)}
@@ -156,8 +156,8 @@ func compareStarts(t *testing.T, older string) {
 	}
 }
 
-// grepNoWorse compares the CPU time of a search for each kind of pattern.
-func grepNoWorse(t *testing.T, older string, parts []string) {
+// compareGrep compares the CPU time of a search for each kind of pattern.
+func compareGrep(t *testing.T, older string, parts []string) {
 	t.Helper()
 	root, _ := sourceTree(t, parts...)
 	var servers []*stdioServer
@@ -174,7 +174,7 @@ func grepNoWorse(t *testing.T, older string, parts []string) {
 		for n := range 120 {
 			i := n % 2
 			before := cpuOf(t, servers[i].cmd.Process.Pid)
-			if _, err := servers[i].reply("grep_codebase", grepArguments(reworded(p.pattern, n/2), p.sensitive)); err != nil {
+			if _, err := servers[i].reply("grep_codebase", grepArguments(equivalentPattern(p.pattern, n/2), p.sensitive)); err != nil {
 				t.Fatal(err)
 			}
 			used[i] = append(used[i], cpuOf(t, servers[i].cmd.Process.Pid)-before)

@@ -50,14 +50,14 @@ func remitWithBooks(t *testing.T, library string) *exec.Cmd {
 
 // TestReadContentAgainstFilesystemServer compares reading a small text and one of half a megabyte.
 func TestReadContentAgainstFilesystemServer(t *testing.T) {
-	measures(t)
+	skipUnlessMeasuring(t)
 	library, book := bookFolder(t, 1)
 	for name, size := range map[string]int{"small.md": 4 << 10, "large.md": 500 << 10} {
 		if err := os.WriteFile(filepath.Join(book, name), prose(size), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	theirs := startStdio(t, official(t, "server-filesystem", book))
+	theirs := startStdio(t, officialServer(t, "server-filesystem", book))
 	ours := startStdio(t, remitWithBooks(t, library))
 	ask := func(tool, arguments string) question {
 		return question{"tools/call", `{"name":"` + tool + `","arguments":` + arguments + `}`, `"structuredContent":{"content":"`}
@@ -100,7 +100,7 @@ func quoted(text string) string {
 // other round. In the median, theirs must take at least this many times as long as ours.
 func compareTimes(t *testing.T, what string, least float64, rounds int, ours, theirs func() error) {
 	t.Helper()
-	if long() {
+	if longRun() {
 		rounds *= 4
 	}
 	var mine, other []time.Duration
@@ -119,7 +119,7 @@ func compareTimes(t *testing.T, what string, least float64, rounds int, ours, th
 	t.Logf("%-44s %6.1f ms, theirs %6.1f ms: %4.1fx (at least %.1fx) in the median of %d rounds",
 		what, 1000*median(mine).Seconds(), 1000*median(other).Seconds(), ratio, least, len(ratios))
 	if ratio < least {
-		t.Errorf("%s: not reached: %.2fx", what, ratio)
+		t.Errorf("%s: below the limit: %.2fx", what, ratio)
 	}
 }
 
@@ -196,7 +196,7 @@ func ripgrep(t *testing.T) string {
 // TestGrepAgainstRipgrep: with the text of a book in memory, a search finds the same as ripgrep, at
 // least as fast, over stdio and over HTTP.
 func TestGrepAgainstRipgrep(t *testing.T) {
-	measures(t)
+	skipUnlessMeasuring(t)
 	library, _ := bookFolder(t, 500)
 	rg := ripgrep(t)
 	ours := startStdio(t, remitWithBooks(t, library))
@@ -204,16 +204,16 @@ func TestGrepAgainstRipgrep(t *testing.T) {
 	for _, p := range []struct{ what, pattern string }{
 		{"a rare literal", "def lesson_217"},
 		{"a common literal", "exercise"},
-		{"nothing to find", "no such words anywhere"},
-		{"without regard to case", "(?i)DEF LESSON_217"},
-		{"the same, common", "(?i)EXERCISE"},
+		{"no match", "no such words anywhere"},
+		{"ignoring case", "(?i)DEF LESSON_217"},
+		{"common, ignoring case", "(?i)EXERCISE"},
 		{"an alternation", "lesson_217|lesson_301|lesson_404"},
-		{"the same, common", "bucket|digest|fixture"},
+		{"a common alternation", "bucket|digest|fixture"},
 		{"an expression with a literal", `agent\.call\(\d+7\)`},
-		{"an expression without", `[A-Z][a-z]+ \d{3}`},
-		{"the beginning of lines", "^> Try it"},
+		{"an expression without a literal", `[A-Z][a-z]+ \d{3}`},
+		{"the start of lines", "^> Try it"},
 		{"words", `\bretry\b.*\bhash\b`},
-		{"letters beyond ASCII", `[^\x00-\x7f]`},
+		{"non-ASCII letters", `[^\x00-\x7f]`},
 	} {
 		arguments := fmt.Sprintf(`{"book_id":"measured-book","max_results":1000,"pattern":%s}`, quoted(p.pattern))
 		search := []string{"-n", "--no-heading", "-g", "*.md", "--no-ignore", "--hidden", p.pattern, "books/measured-book"}
@@ -253,7 +253,7 @@ func sameLines(t *testing.T, s *stdioServer, arguments string, want []string) in
 		}
 	}
 	if more != (len(matches) < len(want)) {
-		t.Errorf("%s: %d lines are found, and %d by ripgrep; more: %v", arguments, len(matches), len(want), more)
+		t.Errorf("%s: found %d lines, ripgrep %d; more: %v", arguments, len(matches), len(want), more)
 	}
 	return len(matches)
 }
@@ -272,7 +272,7 @@ func fd(t *testing.T) string {
 
 // TestGlobAgainstFd: glob_search finds the same files as fd, at least as fast.
 func TestGlobAgainstFd(t *testing.T) {
-	measures(t)
+	skipUnlessMeasuring(t)
 	library, book := bookFolder(t, 500)
 	program := fd(t)
 	ours := startStdio(t, remitWithBooks(t, library))
@@ -281,7 +281,7 @@ func TestGlobAgainstFd(t *testing.T) {
 		search := []string{"--hidden", "--no-ignore", "--type", "f", "--full-path", "--glob", book + "/" + pattern, "books/measured-book"}
 		files, _ := found[string](t, ours, "glob_search", arguments)
 		if want := linesOf(t, library, program, search...); !slices.Equal(files, want) {
-			t.Errorf("%s: %d files are found, and %d by fd", pattern, len(files), len(want))
+			t.Errorf("%s: found %d files, fd %d", pattern, len(files), len(want))
 		}
 		compareTimes(t, fmt.Sprintf("%s, %d files", pattern, len(files)), 1, 15,
 			func() error { _, err := ours.reply("glob_search", arguments); return err },

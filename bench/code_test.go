@@ -90,19 +90,19 @@ var codePatterns = []struct {
 }{
 	{"a rare literal", "errServerClosedIdle", true, true, false},
 	{"a common literal", "func", true, true, true},
-	{"nothing to find", "no such words anywhere", true, true, false},
-	{"a rare literal, either case", "ERRSERVERCLOSEDIDLE", false, true, false},
-	{"a literal, either case", "deadline exceeded", false, true, false},
+	{"no match", "no such words anywhere", true, true, false},
+	{"a rare literal, ignoring case", "ERRSERVERCLOSEDIDLE", false, true, false},
+	{"a literal, ignoring case", "deadline exceeded", false, true, false},
 	{"an alternation", "errServerClosedIdle|ErrNotExist|O_NOFOLLOW", true, false, false},
 	{"many alternatives", "alpha|bravo|charlie|delta|echo|foxtrot|golf|hotel", false, false, false},
 	{"an expression with a literal", `func \(\w+ \*?Conn\) Close`, true, false, false},
-	{"an expression with a common one", `return\s+\w+\.\w+\(`, true, false, false},
-	{"an expression without", `[A-Z][a-z]+[0-9]{3}`, true, false, false},
+	{"an expression with a common literal", `return\s+\w+\.\w+\(`, true, false, false},
+	{"an expression without a literal", `[A-Z][a-z]+[0-9]{3}`, true, false, false},
 	{"numbers", `\b\d{4}\b`, false, false, false},
-	{"the beginning of lines", `^import \(`, true, false, false},
+	{"the start of lines", `^import \(`, true, false, false},
 	{"the end of lines", `\{$`, true, false, false},
 	{"words", `\bctx\b.*\berr\b`, false, false, false},
-	{"letters beyond ASCII", `[^\x00-\x7f]`, true, false, false},
+	{"non-ASCII letters", `[^\x00-\x7f]`, true, false, false},
 	{"every line", `.`, true, false, false},
 }
 
@@ -128,8 +128,8 @@ func (s *stdioServer) grep(arguments string) (grepAnswer, error) {
 	return message.Result.Structured, err
 }
 
-// ripgrepping returns the arguments for the same search with ripgrep.
-func ripgrepping(pattern string, sensitive bool) []string {
+// ripgrepArguments returns the arguments for the same search with ripgrep.
+func ripgrepArguments(pattern string, sensitive bool) []string {
 	args := []string{"--hidden", "-n", "--no-heading", pattern, "."}
 	if !sensitive {
 		args = slices.Insert(args, 0, "-i")
@@ -141,9 +141,9 @@ func grepArguments(pattern string, sensitive bool) string {
 	return fmt.Sprintf(`{"pattern":%s,"caseSensitive":%t}`, quoted(pattern), sensitive)
 }
 
-// reworded returns an equivalent pattern with another text, because the server caches the last few
-// searches.
-func reworded(pattern string, n int) string {
+// equivalentPattern returns an equivalent pattern with another text, because the server caches the
+// last few searches.
+func equivalentPattern(pattern string, n int) string {
 	n %= 12
 	return strings.Repeat("(?:", n) + pattern + strings.Repeat(")", n)
 }
@@ -172,7 +172,7 @@ func waitIdle(t *testing.T, pid int) time.Duration {
 // TestCodeAgainstRipgrep: with a warm index, a search in a project finds as many lines as ripgrep,
 // at least as fast, and ten times as fast for plain words.
 func TestCodeAgainstRipgrep(t *testing.T) {
-	measures(t)
+	skipUnlessMeasuring(t)
 	rg := ripgrep(t)
 	for _, size := range codeTrees {
 		t.Run(size.name, func(t *testing.T) {
@@ -183,7 +183,7 @@ func TestCodeAgainstRipgrep(t *testing.T) {
 			}
 			waitIdle(t, ours.cmd.Process.Pid)
 			for _, p := range codePatterns {
-				arguments, search := grepArguments(p.pattern, p.sensitive), ripgrepping(p.pattern, p.sensitive)
+				arguments, search := grepArguments(p.pattern, p.sensitive), ripgrepArguments(p.pattern, p.sensitive)
 				answer, err := ours.grep(arguments)
 				if err != nil {
 					t.Fatal(err)
@@ -196,23 +196,25 @@ func TestCodeAgainstRipgrep(t *testing.T) {
 					least = 10
 				}
 				if p.dense && len(size.parts) > 1 {
-					least = 7 // half of such a short search is writing the answer; repeated searches, below, reach 10
+					// Half of such a short search is writing the answer; repeated searches, below,
+					// reach 10.
+					least = 7
 				}
 				asked, answered := 0, 0
 				compareTimes(t, fmt.Sprintf("%s, %d lines", p.what, answer.Total), least, 15, func() error {
 					asked++
-					_, err := ours.reply("grep_codebase", grepArguments(reworded(p.pattern, asked), p.sensitive))
+					_, err := ours.reply("grep_codebase", grepArguments(equivalentPattern(p.pattern, asked), p.sensitive))
 					return err
 				}, func() error {
 					answered++
-					_, err := runIn(root, rg, ripgrepping(reworded(p.pattern, answered), p.sensitive)...)
+					_, err := runIn(root, rg, ripgrepArguments(equivalentPattern(p.pattern, answered), p.sensitive)...)
 					return err
 				})
 			}
 			again := grepArguments("func", true)
 			compareTimes(t, "a common literal again, as for the next page", 10, 15,
 				func() error { _, err := ours.reply("grep_codebase", again); return err },
-				func() error { _, err := runIn(root, rg, ripgrepping("func", true)...); return err })
+				func() error { _, err := runIn(root, rg, ripgrepArguments("func", true)...); return err })
 		})
 	}
 }
@@ -220,7 +222,7 @@ func TestCodeAgainstRipgrep(t *testing.T) {
 // TestFirstSearch: the first search after a start takes not much longer than ripgrep. The index
 // pays off within ten searches, and takes at most twice the size of the text.
 func TestFirstSearch(t *testing.T) {
-	measures(t)
+	skipUnlessMeasuring(t)
 	rg := ripgrep(t)
 	for _, size := range codeTrees {
 		t.Run(size.name, func(t *testing.T) {
@@ -229,7 +231,7 @@ func TestFirstSearch(t *testing.T) {
 				pattern   string
 				sensitive bool
 			}{{"errServerClosedIdle", true}, {"deadline exceeded", false}, {`[A-Z][a-z]+[0-9]{3}`, true}} {
-				arguments, search := grepArguments(p.pattern, p.sensitive), ripgrepping(p.pattern, p.sensitive)
+				arguments, search := grepArguments(p.pattern, p.sensitive), ripgrepArguments(p.pattern, p.sensitive)
 				var waiting []*stdioServer
 				for range 48 { // as many as compareTimes needs, even if it takes long
 					waiting = append(waiting, startStdio(t, remitWithCode(t, root)))
@@ -249,14 +251,14 @@ func TestFirstSearch(t *testing.T) {
 					return err
 				}, func() error { _, err := runIn(root, rg, search...); return err })
 			}
-			costOfIndex(t, root, rg, text)
+			checkIndexCost(t, root, rg, text)
 		})
 	}
 }
 
-// costOfIndex compares the CPU time of building an index with ten runs of ripgrep, and its memory
-// with the size of the text.
-func costOfIndex(t *testing.T, root, rg string, text int64) {
+// checkIndexCost compares the CPU time of building an index with ten runs of ripgrep, and its
+// memory with the size of the text.
+func checkIndexCost(t *testing.T, root, rg string, text int64) {
 	t.Helper()
 	ours := startStdio(t, remitWithCode(t, root))
 	pid := ours.cmd.Process.Pid
@@ -267,7 +269,7 @@ func costOfIndex(t *testing.T, root, rg string, text int64) {
 	used := waitIdle(t, pid) - before
 	var theirs time.Duration
 	for range 10 {
-		cmd := exec.Command(rg, ripgrepping("errServerClosedIdle", true)...)
+		cmd := exec.Command(rg, ripgrepArguments("errServerClosedIdle", true)...)
 		cmd.Dir = root
 		_ = cmd.Run() // finding nothing is not an error
 		theirs += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
@@ -286,7 +288,7 @@ func costOfIndex(t *testing.T, root, rg string, text int64) {
 
 // TestReadWhileIndexing: reading a file keeps its promised latency while the tree is indexed again.
 func TestReadWhileIndexing(t *testing.T) {
-	measures(t)
+	skipUnlessMeasuring(t)
 	root, _ := sourceTree(t, ".")
 	ours := startStdio(t, remitWithCode(t, root))
 	var plain, deps []time.Duration

@@ -28,7 +28,7 @@ import (
 const (
 	consoleCalls = 100_000
 	consoleTasks = 10_000
-	consoleBar   = 100 * time.Millisecond
+	maxPageTime  = 100 * time.Millisecond
 )
 
 // TestConsolePages loads every page of the console twice, with 100,000 calls on record and 10,000
@@ -55,14 +55,14 @@ func TestConsolePages(t *testing.T) {
 		first := page(t, browser, "http://"+server.address+path)
 		again := medianLoad(t, browser, "http://"+server.address+path)
 		t.Logf("%-75s first %6.1f ms, again %6.1f ms", path, ms(first), ms(again))
-		if again > consoleBar {
-			t.Errorf("%s takes %s, over %s", path, again, consoleBar)
+		if again > maxPageTime {
+			t.Errorf("%s takes %s, over %s", path, again, maxPageTime)
 		}
 	}
 }
 
-// millionBar is the maximum time of a page of calls with a million on record.
-const millionBar = 60 * time.Millisecond
+// maxMillionPageTime is the maximum time of a page of calls with a million on record.
+const maxMillionPageTime = 60 * time.Millisecond
 
 // TestMillionCalls: with a million calls on record, pages of calls are as fast, and the server
 // takes no more memory, than with ten thousand.
@@ -109,8 +109,8 @@ func millionCalls(t *testing.T, record func(t *testing.T, cmd *exec.Cmd, calls i
 		} {
 			took := medianLoad(t, browser, "http://"+server.address+path)
 			t.Logf("%9d calls: %-90s %6.1f ms", calls, path, ms(took))
-			if took > millionBar {
-				t.Errorf("%s takes %s, over %s", path, took, millionBar)
+			if took > maxMillionPageTime {
+				t.Errorf("%s takes %s, over %s", path, took, maxMillionPageTime)
 			}
 		}
 		for range 300 { // until garbage collection has reached a steady state
@@ -169,7 +169,7 @@ func waitIndexed(t *testing.T, browser *http.Client, server *httpServer, calls i
 			return time.Since(start)
 		}
 	}
-	t.Fatal("the calls are never all indexed")
+	t.Fatal("not all calls are indexed before the timeout")
 	return 0
 }
 
@@ -313,7 +313,7 @@ type collector func(day string, record []byte)
 
 func (*chained) Ready(string) error { return nil }
 
-// Keep chains a record at once.
+// Append chains a record at once.
 func (c *chained) Append(day string, record []byte, _ bool) (func(context.Context) error, error) {
 	line := audit.Seal(c.last, record)
 	c.last = audit.HashOf(line)

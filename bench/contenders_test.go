@@ -38,9 +38,10 @@ type limit struct {
 // them. The test fails if the median of all rounds does not reach a limit.
 func compareContenders(t *testing.T, contenders []contender, limits []limit) {
 	t.Helper()
-	runRounds(t, contenders, 1, 500*time.Millisecond) // warm up, so that compilation and caches do not count
+	// Warm up, so that compilation and caches do not count.
+	runRounds(t, contenders, 1, 500*time.Millisecond)
 	rounds, turn := 15, 150*time.Millisecond
-	if long() {
+	if longRun() {
 		rounds, turn = 21, time.Second
 	}
 	results := runRounds(t, contenders, rounds, turn)
@@ -52,7 +53,7 @@ func compareContenders(t *testing.T, contenders []contender, limits []limit) {
 	for _, b := range limits {
 		t.Log(b.verdict(results))
 		if !b.reached(results) {
-			t.Error("not reached: " + b.verdict(results))
+			t.Error("limit not reached: " + b.verdict(results))
 		}
 	}
 }

@@ -22,18 +22,18 @@ import (
 // crowd holds the numbers of clients.
 type crowd struct {
 	sessions, callers, stalled int
-	warms                      int           // calls until the server's memory is steady
+	warmup                     int           // calls until the server's memory is steady
 	last                       time.Duration // how long calls continue after that
 }
 
 // crowdOf returns a tenth of the crowd if nothing is measured, and one that stays longer in long
 // runs.
 func crowdOf() crowd {
-	c := crowd{sessions: 1000, callers: 64, stalled: 10000, warms: 10000, last: 5 * time.Second}
+	c := crowd{sessions: 1000, callers: 64, stalled: 10000, warmup: 10000, last: 5 * time.Second}
 	switch {
 	case testing.Short():
-		return crowd{sessions: 100, callers: 16, stalled: 1000, warms: 4000, last: 300 * time.Millisecond}
-	case long():
+		return crowd{sessions: 100, callers: 16, stalled: 1000, warmup: 4000, last: 300 * time.Millisecond}
+	case longRun():
 		c.last = time.Minute
 	}
 	return c
@@ -45,7 +45,8 @@ func TestCrowd(t *testing.T) {
 	c := crowdOf()
 	allowFiles(t, uint64(c.sessions+c.callers+c.stalled+1000))
 	s := startHTTP(t, remit(t, "serve", "--addr", "127.0.0.1:0"))
-	mustCall(t, s.connectCallers(t, 1, s.inSession), 0) // start everything that the first call starts, so that it does not count
+	// Start everything that the first call starts, so that it does not count.
+	mustCall(t, s.connectCallers(t, 1, s.inSession), 0)
 	before := s.goroutines(t)
 
 	streams := s.listen(t, c.sessions)
@@ -54,7 +55,7 @@ func TestCrowd(t *testing.T) {
 	t.Logf("%d goroutines serve the crowd", s.goroutines(t))
 
 	// The warm-up is counted in calls, because a busy machine makes few in a given time.
-	for calls, end := 0, time.Now().Add(timeout); calls < c.warms && time.Now().Before(end); {
+	for calls, end := 0, time.Now().Add(timeout); calls < c.warmup && time.Now().Before(end); {
 		calls += mustCall(t, all, c.last/2)
 	}
 	warm := resident(t, s.pid)
@@ -62,7 +63,7 @@ func TestCrowd(t *testing.T) {
 	after := resident(t, s.pid)
 	t.Logf("%.1f MB once warm, %.1f MB after", float64(warm)/(1<<20), float64(after)/(1<<20))
 	if after > warm+max(warm/4, 24<<20) {
-		t.Errorf("the server grew from %d to %d bytes while nothing but calls went on", warm, after)
+		t.Errorf("the server grew from %d to %d bytes while it only served calls", warm, after)
 	}
 	if ended := streams.ended.Load(); ended > 0 {
 		t.Errorf("%d of %d streams ended before their clients left", ended, c.sessions)
@@ -85,7 +86,7 @@ func allowFiles(t *testing.T, n uint64) {
 	limit.Max = max(limit.Max, n)
 	limit.Cur = limit.Max
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		skipOutsideCI(t, "the crowd", fmt.Sprintf("it takes %d open files: %v", n, err))
+		skipOutsideCI(t, "the crowd", fmt.Sprintf("the test needs %d open files: %v", n, err))
 	}
 }
 

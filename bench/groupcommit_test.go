@@ -86,7 +86,7 @@ func prepare(t *testing.T, db *sql.DB, query string) *sql.Stmt {
 
 // TestTasksShareCommits checks that group commit is worth it, by the median of all turns.
 func TestTasksShareCommits(t *testing.T) {
-	measures(t)
+	skipUnlessMeasuring(t)
 	const guard = 3.0
 	disk := realDisk(t)
 	ours, plain := groupedTasks(t, filepath.Join(disk, "grouped")), commitPerTask(t, filepath.Join(disk, "plain"))

@@ -210,7 +210,7 @@ func plain() (http.Header, string, error) { return postHeader(), helloBody(""), 
 
 // TestHTTPAgainstBareHandler compares HTTP calls with a handler that only decodes and encodes.
 func TestHTTPAgainstBareHandler(t *testing.T) {
-	measures(t)
+	skipUnlessMeasuring(t)
 	theirs := startHTTP(t, exec.Command(program(t, bareHTTPSource)))
 	ours := startHTTP(t, remit(t, "serve", "--addr", "127.0.0.1:0"))
 	const bare, old, recent = 0, 1, 2

@@ -13,10 +13,11 @@ import (
 
 // The limits for an index of 15,000 files on two cores.
 const (
-	indexWithin   = 3 * time.Minute
-	indexMemory   = 400 << 20
-	answerWithin  = 150 * time.Millisecond // at the 99th percentile, while the index is built
-	rememberAgain = 5                      // a second run without changes must be at least this many times as fast
+	maxIndexTime   = 3 * time.Minute
+	maxIndexMemory = 400 << 20
+	maxAnswerTime  = 150 * time.Millisecond // at the 99th percentile, while the index is built
+	// A second run without changes must be at least this many times as fast.
+	minReindexSpeedup = 5
 )
 
 // remitWithIndex returns a command for a tree with its own data folder.
@@ -27,7 +28,7 @@ func remitWithIndex(t *testing.T, root, data string, args ...string) *exec.Cmd {
 // TestIndexOfManyFiles measures time and memory of a first index, of a second run, and of a run
 // after one file has changed.
 func TestIndexOfManyFiles(t *testing.T) {
-	measures(t)
+	skipUnlessMeasuring(t)
 	root, _ := sourceTree(t, ".")
 	data := t.TempDir()
 	run := func(what string) time.Duration {
@@ -39,16 +40,16 @@ func TestIndexOfManyFiles(t *testing.T) {
 		took := time.Since(begun)
 		t.Logf("%s: %v, %v of CPU, %d MB resident at most: %s", what, took.Round(time.Millisecond),
 			(cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Round(time.Millisecond), memory>>20, bytes.Join(bytes.Fields(out.Bytes()), nil))
-		if memory > indexMemory {
-			t.Errorf("%s: %d MB are resident", what, memory>>20)
+		if memory > maxIndexMemory {
+			t.Errorf("%s: %d MB resident", what, memory>>20)
 		}
 		return took
 	}
 	first := run("a first index")
-	if first > indexWithin {
-		t.Errorf("it takes %v", first)
+	if first > maxIndexTime {
+		t.Errorf("the first index takes %v", first)
 	}
-	if again := run("with nothing changed"); again*rememberAgain > first {
+	if again := run("with nothing changed"); again*minReindexSpeedup > first {
 		t.Errorf("the second run takes %v, the first took %v", again, first)
 	}
 	server := root + "/src/net/http/server.go"
@@ -59,7 +60,7 @@ func TestIndexOfManyFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again := run("with one file changed"); again*rememberAgain > first {
+	if again := run("with one file changed"); again*minReindexSpeedup > first {
 		t.Errorf("indexing one changed file takes %v, indexing all takes %v", again, first)
 	}
 }
@@ -81,7 +82,8 @@ func runWatched(t *testing.T, cmd *exec.Cmd) (peak int) {
 			}
 			return peak
 		case <-time.After(20 * time.Millisecond):
-			status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid)) // empty if the process has ended
+			// Empty if the process has ended.
+			status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
 			_, size, _ := strings.Cut(string(status), "VmHWM:")
 			var kib int
 			_, _ = fmt.Sscan(size, &kib)
@@ -92,7 +94,7 @@ func runWatched(t *testing.T, cmd *exec.Cmd) (peak int) {
 
 // TestSearchWhileIndexing: searches are answered while the first index of many files is built.
 func TestSearchWhileIndexing(t *testing.T) {
-	measures(t)
+	skipUnlessMeasuring(t)
 	root, _ := sourceTree(t, ".")
 	ours := startStdio(t, remitWithIndex(t, root, t.TempDir(), "stdio", "--toolsets", "context"))
 	var during, after []time.Duration
@@ -118,12 +120,12 @@ func TestSearchWhileIndexing(t *testing.T) {
 		took []time.Duration
 	}{{"while indexing", during}, {"afterwards", after}} {
 		if len(kind.took) == 0 {
-			t.Fatalf("no question was asked %s", kind.name)
+			t.Fatalf("no search ran %s", kind.name)
 		}
 		slices.Sort(kind.took)
 		late := kind.took[len(kind.took)*99/100]
 		t.Logf("%s: %v in the median, %v at the 99th percentile, %v at most, of %d", kind.name, kind.took[len(kind.took)/2], late, kind.took[len(kind.took)-1], len(kind.took))
-		if late > answerWithin {
+		if late > maxAnswerTime {
 			t.Errorf("%s: %v at the 99th percentile", kind.name, late)
 		}
 	}

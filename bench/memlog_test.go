@@ -146,7 +146,7 @@ func BenchmarkMemlogRead(b *testing.B) {
 // TestMemlogIsFasterThanASyncPerEntry checks that grouping is worth it. The limit is well below
 // what a quiet machine reaches.
 func TestMemlogIsFasterThanASyncPerEntry(t *testing.T) {
-	measures(t)
+	skipUnlessMeasuring(t)
 	const guard = 3.0
 	dir := realDisk(t)
 	ratio := compare(t, grouped(t, dir), oneSyncPerEntry(t, dir))
@@ -156,7 +156,7 @@ func TestMemlogIsFasterThanASyncPerEntry(t *testing.T) {
 	}
 }
 
-// compare returns how many times as many entries a makes as b in the median turn.
+// compare returns how many times as many entries a appends as b in the median turn.
 func compare(tb testing.TB, a, b appendEntry) float64 {
 	ratios := inTurns(tb, a, b)
 	slices.Sort(ratios)
@@ -164,7 +164,7 @@ func compare(tb testing.TB, a, b appendEntry) float64 {
 }
 
 // inTurns runs a and b alternately, so that a slow disk slows both, and returns for each turn how
-// many times as many entries a made as b.
+// many times as many entries a appended as b.
 func inTurns(tb testing.TB, a, b appendEntry) (ratios []float64) {
 	const turns, turn = 21, 50 * time.Millisecond
 	for range turns {

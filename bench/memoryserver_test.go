@@ -32,7 +32,7 @@ func taskEntity(title, due string) string {
 // memoryServer returns a command for the official memory server.
 func memoryServer(t *testing.T, file string) *exec.Cmd {
 	t.Helper()
-	cmd := official(t, "server-memory")
+	cmd := officialServer(t, "server-memory")
 	cmd.Env = append(os.Environ(), "MEMORY_FILE_PATH="+file)
 	return cmd
 }
@@ -54,7 +54,7 @@ func entityFile(t *testing.T, n int) string {
 // TestTasksAgainstMemoryServer compares the cost of adding a record to 10,000, and of reading 50 of
 // them. The records of both servers have the same content.
 func TestTasksAgainstMemoryServer(t *testing.T) {
-	measures(t)
+	skipUnlessMeasuring(t)
 	const records = 10000
 	theirs := startStdio(t, memoryServer(t, entityFile(t, records)))
 	ours := startStdio(t, remitWithTasks(t, records))
@@ -76,20 +76,20 @@ func TestTasksAgainstMemoryServer(t *testing.T) {
 // slowContender returns a contender for a slow server: its turn is four concurrent calls. More
 // calls would make each a little slower.
 func (s *stdioServer) slowContender(name string, q question) contender {
-	return contender{name, s.cmd.Process.Pid, func(time.Duration) (int, error) { return s.atOnce(q, 4) }}
+	return contender{name, s.cmd.Process.Pid, func(time.Duration) (int, error) { return s.sendAllFirst(q, 4) }}
 }
 
 // TestConcurrentWritesAreKept: every acknowledged write is stored, even if all are sent at once.
 // The test also logs how many the memory server stores.
 func TestConcurrentWritesAreKept(t *testing.T) {
-	measures(t)
+	skipUnlessMeasuring(t)
 	const writes = 100
 	file := filepath.Join(t.TempDir(), "memory.jsonl")
-	theirs, err := startStdio(t, memoryServer(t, file)).atOnce(createEntityQuestion, writes)
+	theirs, err := startStdio(t, memoryServer(t, file)).sendAllFirst(createEntityQuestion, writes)
 	t.Logf("server-memory: %d of %d writes acknowledged (%v), %d kept", theirs, writes, err, entitiesIn(t, file))
 
 	cmd := remit(t, "stdio", "--toolsets", "tasks")
-	ours, err := startStdio(t, cmd).atOnce(addTaskQuestion, writes)
+	ours, err := startStdio(t, cmd).sendAllFirst(addTaskQuestion, writes)
 	kept := titlesIn(t, cmd.Dir)
 	t.Logf("remit: %d of %d writes acknowledged (%v), %d kept", ours, writes, err, kept)
 	if ours != writes || kept != writes {
@@ -97,9 +97,9 @@ func TestConcurrentWritesAreKept(t *testing.T) {
 	}
 }
 
-// atOnce sends n requests before it reads an answer, and returns the number of correct answers and
-// the last error.
-func (s *stdioServer) atOnce(q question, n int) (answered int, err error) {
+// sendAllFirst sends n requests before it reads an answer, and returns the number of correct
+// answers and the last error.
+func (s *stdioServer) sendAllFirst(q question, n int) (answered int, err error) {
 	for range n {
 		if err := s.ask(q); err != nil {
 			return 0, err

@@ -10,11 +10,11 @@ import (
 // TestStdioAgainstPeers compares calls of a trivial tool, so that it measures only the path of a
 // call through a server.
 func TestStdioAgainstPeers(t *testing.T) {
-	measures(t)
+	skipUnlessMeasuring(t)
 	ours := startStdio(t, remit(t, "stdio"))
 	const node, sdk, hello, list = 0, 1, 2, 3
 	contenders := []contender{
-		node:  startStdio(t, everything(t)).contender("server-everything", structureQuestion),
+		node:  startStdio(t, everythingServer(t)).contender("server-everything", structureQuestion),
 		sdk:   startStdio(t, exec.Command(program(t, goSDKSource))).contender("Go SDK", helloQuestion),
 		hello: ours.contender("remit", helloQuestion),
 		list:  ours.contender("remit, tools/list", listQuestion),

@@ -80,19 +80,19 @@ func remitOf(t *testing.T, program string, args ...string) *exec.Cmd {
 func skipOutsideCI(t *testing.T, what, why string) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {
-		t.Fatalf("CI must not leave out %s: %s", what, why)
+		t.Fatalf("CI must not skip %s: %s", what, why)
 	}
-	t.Skipf("LEFT OUT: %s: %s", what, why)
+	t.Skipf("not run: %s: %s", what, why)
 }
 
-// everything returns a command for the official example server.
-func everything(t *testing.T) *exec.Cmd {
+// everythingServer returns a command for the official example server.
+func everythingServer(t *testing.T) *exec.Cmd {
 	t.Helper()
-	return official(t, "server-everything", "stdio")
+	return officialServer(t, "server-everything", "stdio")
 }
 
-// official returns a command for one of the official servers.
-func official(t *testing.T, name string, args ...string) *exec.Cmd {
+// officialServer returns a command for one of the official servers.
+func officialServer(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	for _, program := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -119,9 +119,9 @@ func install(t *testing.T, folder string) {
 	}
 }
 
-// measures skips a test of speed if its figures would mean nothing: under the race detector, which
-// slows our callers and not the servers.
-func measures(t *testing.T) {
+// skipUnlessMeasuring skips a test of speed if its figures would mean nothing: under the race
+// detector, which slows our callers and not the servers.
+func skipUnlessMeasuring(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("this test measures for several seconds")
@@ -144,8 +144,8 @@ func underRace() bool {
 	return false
 }
 
-// long reports whether to run long enough for figures that are good enough to publish.
-func long() bool { return os.Getenv("REMIT_BENCH_LONG") == "1" }
+// longRun reports whether to run long enough for figures that are good enough to publish.
+func longRun() bool { return os.Getenv("REMIT_BENCH_LONG") == "1" }
 
 // TestLockFileNamesNoHost: the lock file pins packages by their hash and not by their host, which
 // depends on the machine.

@@ -31,8 +31,8 @@ func TestStart(t *testing.T) {
 		t.Errorf("a start takes %s of processor time, over the budget of %s", ours, startBudget)
 	}
 	t.Run("against server-everything", func(t *testing.T) {
-		measures(t)
-		theirs := minStart(t, 5, structureQuestion, func() *exec.Cmd { return everything(t) })
+		skipUnlessMeasuring(t)
+		theirs := minStart(t, 5, structureQuestion, func() *exec.Cmd { return everythingServer(t) })
 		t.Logf("start to first answer: server-everything %s of processor time, remit %s: 1/%.0f, at most 1/10", theirs, ours, float64(theirs)/float64(ours))
 		if ours > theirs/10 {
 			t.Errorf("a start takes %s of processor time, over a tenth of the %s of server-everything", ours, theirs)
@@ -84,7 +84,7 @@ func answerAndEnd(t *testing.T, cmd *exec.Cmd, q question) {
 
 // TestPackageInit: no package does much before main. The minimum of several starts counts.
 func TestPackageInit(t *testing.T) {
-	measures(t)
+	skipUnlessMeasuring(t)
 	least := map[string]float64{}
 	for range 10 {
 		cmd := remit(t, "version")
@@ -94,7 +94,8 @@ func TestPackageInit(t *testing.T) {
 		if err := cmd.Run(); err != nil {
 			t.Fatal(err)
 		}
-		for line := range strings.Lines(trace.String()) { // for example: init strconv @0.21 ms, 0.003 ms clock, 0 bytes, 0 allocs
+		// For example: init strconv @0.21 ms, 0.003 ms clock, 0 bytes, 0 allocs.
+		for line := range strings.Lines(trace.String()) {
 			var name string
 			var at, took float64
 			if _, err := fmt.Sscanf(line, "init %s @%f ms, %f ms clock", &name, &at, &took); err != nil {

@@ -30,7 +30,7 @@ func listTasksQuestion(more string) question {
 // TestTasksAtScale: adding to a list and reading its first page take the same time however long it
 // is.
 func TestTasksAtScale(t *testing.T) {
-	measures(t)
+	skipUnlessMeasuring(t)
 	few, many := startStdio(t, remitWithTasks(t, 1000)), startStdio(t, remitWithTasks(t, 1000000))
 	const addFew, addMany, listFew, listMany = 0, 1, 2, 3
 	firstPage := listTasksQuestion(`,"limit":50`)
@@ -102,13 +102,13 @@ func taskFile(t *testing.T, folder string) *sql.DB {
 // TestTasksOnBothEngines logs what a durable add_task costs over HTTP on SQLite and on PostgreSQL.
 // Both sync each commit.
 func TestTasksOnBothEngines(t *testing.T) {
-	measures(t)
+	skipUnlessMeasuring(t)
 	serve := []string{"serve", "--addr", "127.0.0.1:0", "--toolsets", "tasks"}
 	file := startHTTP(t, remit(t, serve...))
 	shared := startHTTP(t, remit(t, append(serve, "--database", pgtest.New(t).URL())...))
 	compareContenders(t, []contender{
-		{"add_task, SQLite", file.pid, file.connectCallers(t, callers, file.addingTasks).expecting(addTaskWant).callFor},
-		{"add_task, PostgreSQL", shared.pid, shared.connectCallers(t, callers, shared.addingTasks).expecting(addTaskWant).callFor},
+		{"add_task, SQLite", file.pid, file.connectCallers(t, callers, file.addingTasks).expectAnswer(addTaskWant).callFor},
+		{"add_task, PostgreSQL", shared.pid, shared.connectCallers(t, callers, shared.addingTasks).expectAnswer(addTaskWant).callFor},
 	}, nil)
 }
 
@@ -118,8 +118,8 @@ func (s *httpServer) addingTasks() (http.Header, string, error) {
 	return header, `{"jsonrpc":"2.0","id":` + firstID + `,"method":"tools/call","params":` + addTaskParams + `}`, err
 }
 
-// expecting sets the text that the answers must contain.
-func (c *callerGroup) expecting(want string) *callerGroup {
+// expectAnswer sets the text that the answers must contain.
+func (c *callerGroup) expectAnswer(want string) *callerGroup {
 	for _, r := range c.all {
 		r.want = []byte(want)
 	}

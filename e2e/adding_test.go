@@ -18,15 +18,15 @@ import (
 	"remit/internal/frontends/cli"
 )
 
-// snippets are what docs/adding-a-tool.md says to write.
+// snippets are the code blocks of docs/adding-a-tool.md.
 type snippets struct {
-	file     string // of the contract, from the root of the repository
+	file     string // path of the contract, relative to the root of the repository
 	contract string
 	table    string // the line in the table of handlers
-	method   string // with its types
+	method   string // the method and its types
 }
 
-// readSnippets reads them out of the document, which must not ask for more than 40 lines.
+// readSnippets reads the snippets from the document. They may have at most 40 lines.
 func readSnippets(t *testing.T) snippets {
 	t.Helper()
 	document := read(t, "../docs/adding-a-tool.md")
@@ -36,23 +36,23 @@ func readSnippets(t *testing.T) snippets {
 	}
 	goBlocks := blocks(document, "go")
 	if file == "" || len(goBlocks) != 2 {
-		t.Fatalf("the document shows the file %q and %d blocks of Go, want a file and 2", file, len(goBlocks))
+		t.Fatalf("the document has the file %q and %d Go blocks, want a file and 2 blocks", file, len(goBlocks))
 	}
 	s := snippets{file, contractText, goBlocks[0], goBlocks[1]}
 	if lines := strings.Count(s.contract, "\n") + strings.Count(s.table, "\n") + strings.Count(s.method, "\n"); lines >= 40 {
-		t.Errorf("the tool takes %d lines by hand, want fewer than 40", lines)
+		t.Errorf("the tool needs %d lines by hand, want fewer than 40", lines)
 	}
 	return s
 }
 
-// TestAddingATool binds the contract of docs/adding-a-tool.md to the code that it shows, and
-// replays the examples.
+// TestAddingATool binds the contract of docs/adding-a-tool.md to the code that the document shows,
+// and replays the examples.
 func TestAddingATool(t *testing.T) {
 	t.Parallel()
 	shown, code := readSnippets(t), read(t, "countwords_test.go")
 	for _, part := range []string{shown.table, shown.method} {
 		if !strings.Contains(code, part) {
-			t.Errorf("countwords_test.go does not have the code of the document:\n%s", part)
+			t.Errorf("countwords_test.go does not contain the code of the document:\n%s", part)
 		}
 	}
 	folder := filepath.Dir(shown.file)
@@ -65,7 +65,7 @@ func TestAddingATool(t *testing.T) {
 	}
 	table := engine.Toolset{Sets: []string{set.Name}, Handlers: new(Tools).handlers()}
 	bound, err := engine.New([]*contract.Set{set}, engine.Handlers{Catalog: []*contract.Set{set}, Toolsets: []engine.Toolset{table}},
-		engine.Options{Audit: unrecorded{}, Observer: unrecorded{}, Now: time.Now})
+		engine.Options{Audit: noRecorder{}, Observer: noRecorder{}, Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,15 +82,15 @@ func TestAddingATool(t *testing.T) {
 	}
 }
 
-// unrecorded keeps no record of calls.
-type unrecorded struct{}
+// noRecorder does not record calls.
+type noRecorder struct{}
 
-func (unrecorded) Ready(time.Time) error                            { return nil }
-func (unrecorded) Write(context.Context, *audit.Record, bool) error { return nil }
-func (unrecorded) Observe(tool, outcome string, took time.Duration) {}
+func (noRecorder) Ready(time.Time) error                            { return nil }
+func (noRecorder) Write(context.Context, *audit.Record, bool) error { return nil }
+func (noRecorder) Observe(tool, outcome string, took time.Duration) {}
 
-// TestAddingAToolToTheRepository follows docs/adding-a-tool.md to the letter in a copy of the
-// repository: two files by hand, and the examples run.
+// TestAddingAToolToTheRepository follows docs/adding-a-tool.md exactly in a copy of the repository:
+// it writes two files by hand and runs the examples.
 func TestAddingAToolToTheRepository(t *testing.T) {
 	if os.Getenv("REMIT_FULL") != "true" {
 		t.Skip("slow: it builds a copy of the repository; ./test.sh --full runs it")
@@ -108,9 +108,9 @@ func TestAddingAToolToTheRepository(t *testing.T) {
 
 	run(t, copied, "go", "generate", "./...")
 	if out := run(t, copied, "go", "run", "./cmd/remit", "call", "count_words", "text=one two three", "--toolsets", "booster"); out != "{\"words\":3}\n" {
-		t.Errorf("the new tool answers %q", out)
+		t.Errorf("the new tool answered %q", out)
 	}
-	// Of its set alone, where a test goes through all of them; and the scripts that show the tools.
+	// Run only the new tool's set where a test covers all sets, and the scripts that print tools.
 	tests := "(TestExamples|TestReadOnly|TestIdempotent|TestScripts|TestGoClientLists|TestCompiled)/(booster|tools|call|contract|export)"
 	out := run(t, copied, "go", "test", "-count=1", "-v", "-run", tests, "./e2e", "./internal/contract/catalog")
 	run(t, copied, "go", "-C", "tools/generate", "test", "-count=1", "-run", "^(TestContractsUpToDate|TestVersionGate)$")
@@ -159,7 +159,7 @@ func firstBlock(t *testing.T, document, language string) string {
 	t.Helper()
 	found := blocks(document, language)
 	if len(found) == 0 {
-		t.Fatalf("the document shows no %s", language)
+		t.Fatalf("the document has no %s block", language)
 	}
 	return found[0]
 }
@@ -180,8 +180,8 @@ func write(t *testing.T, name, content string) {
 	}
 }
 
-// run runs a command of Go with the flags that the tests were compiled with, so that what has not
-// changed need not be again.
+// run runs a Go command with the flags that the tests were compiled with, so that the build cache
+// applies.
 func run(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()
 	flags := goEnv(t, "GOFLAGS") + " -trimpath"

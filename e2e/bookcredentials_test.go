@@ -15,7 +15,7 @@ import (
 	"remit/internal/stores/blob/s3test"
 )
 
-// tokenService exchanges one token for the credentials of a store.
+// tokenService starts a service that exchanges one token for the credentials of a store.
 func tokenService(t *testing.T, store *s3test.Server, token string) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -33,20 +33,20 @@ func tokenService(t *testing.T, store *s3test.Server, token string) string {
 	return server.URL
 }
 
-// TestBookCredentials: a course with a film of 90 MiB is imported into a bucket and exported again,
-// wherever the program finds its credentials.
+// TestBookCredentials imports a course with a 90 MiB video into a bucket and exports it again, with
+// each source of credentials.
 func TestBookCredentials(t *testing.T) {
 	t.Parallel()
 	store := s3test.Start(t)
 	film := bytes.Repeat([]byte("0123456789abcdef"), 90<<20/16)
 	sum := sha256.Sum256(film)
-	for name, set := range map[string]func(s *space) []string{
-		"environment": func(*space) []string { return store.Env() },
-		"profile": func(s *space) []string {
+	for name, set := range map[string]func(s *workspace) []string{
+		"environment": func(*workspace) []string { return store.Env() },
+		"profile": func(s *workspace) []string {
 			s.write("aws/credentials", "[books]\naws_access_key_id = "+store.Key+"\naws_secret_access_key = "+store.Secret+"\n")
 			return []string{"AWS_PROFILE=books", "AWS_SHARED_CREDENTIALS_FILE=" + s.path("aws/credentials")}
 		},
-		"web identity": func(s *space) []string {
+		"web identity": func(s *workspace) []string {
 			s.write("aws/token", "a.b.c\n")
 			return []string{
 				"AWS_ROLE_ARN=arn:aws:iam::1:role/books", "AWS_WEB_IDENTITY_TOKEN_FILE=" + s.path("aws/token"),
@@ -55,7 +55,7 @@ func TestBookCredentials(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSpace(t, map[string]string{"course/lessons/a.md": "# A\n", "course/assets/videos/film.mp4": string(film)})
+			s := newWorkspace(t, map[string]string{"course/lessons/a.md": "# A\n", "course/assets/videos/film.mp4": string(film)})
 			address := store.URL(store.Bucket(t), "shelf")
 			s.useBooks(address, set(s))
 			if got := s.remit("books", "import", s.path("course"), "--book", "course", "--title", "A course"); got.code != 0 {

@@ -7,24 +7,25 @@ import (
 	"remit/internal/contract"
 )
 
-// kept is where a book is kept, as answers tell it.
-var kept = regexp.MustCompile(`"storage_backend":"(fs|s3)"|of the kind (fs|s3)|\((s3://bucket/prefix|file://folder)\)`)
+// storeName matches the parts of answers that name the store of a book.
+var storeName = regexp.MustCompile(`"storage_backend":"(fs|s3)"|of the kind (fs|s3)|\((s3://bucket/prefix|file://folder)\)`)
 
-// Every example of the book tools holds on S3 too, and is answered in the bytes that
-// it is answered with on disk, but for the name of the store.
-func TestS3AnswersAsDiskDoes(t *testing.T) {
+// TestS3AnswersEqualDisk checks that every example of the book tools passes on S3, and that the
+// answers equal those on disk, byte for byte, except for the name of the store.
+func TestS3AnswersEqualDisk(t *testing.T) {
 	t.Parallel()
 	all := exampleSets(t, "books")["books"]
-	onDisk, onS3 := answersIn(t, "disk", newSpace, checkExample, all), answersIn(t, "S3", newS3Space, checkOutcome, all)
+	onDisk, onS3 := answersIn(t, "disk", newWorkspace, checkExample, all), answersIn(t, "S3", newS3Workspace, checkOutcome, all)
 	for _, e := range all {
 		want, got := onDisk[e.String()], onS3[e.String()]
-		if kept.ReplaceAllString(got.text, "?") != kept.ReplaceAllString(want.text, "?") || got.failed != want.failed || want.text == "" {
+		if storeName.ReplaceAllString(got.text, "?") != storeName.ReplaceAllString(want.text, "?") || got.failed != want.failed || want.text == "" {
 			t.Errorf("%s: disk and S3 differ:\n%s\n%s", e, want.text, got.text)
 		}
 	}
 }
 
-// checkOutcome compares with the contract whether the call failed; the answer names the store.
+// checkOutcome checks whether the call failed as the contract says. It does not compare the answer,
+// because that names the store.
 func checkOutcome(t *testing.T, e contract.Example, got toolResult) {
 	t.Helper()
 	if got.failed != (e.Error.Members != nil) {
@@ -32,14 +33,14 @@ func checkOutcome(t *testing.T, e contract.Example, got toolResult) {
 	}
 }
 
-// answersIn gives what examples are answered by the engine, without what may differ.
-func answersIn(t *testing.T, where string, fresh func(t *testing.T, given map[string]string) *space,
+// answersIn returns the engine's answers to examples, without the fields that may vary.
+func answersIn(t *testing.T, where string, fresh func(t *testing.T, given map[string]string) *workspace,
 	check func(t *testing.T, e contract.Example, got toolResult), all []example,
 ) map[string]toolResult {
 	t.Helper()
 	found := map[string]toolResult{}
 	t.Run(where, func(t *testing.T) {
-		replays{inProcess, fresh, func(t *testing.T, _ *space, e example, got toolResult, _ func() toolResult) {
+		replay{inProcess, fresh, func(t *testing.T, _ *workspace, e example, got toolResult, _ func() toolResult) {
 			check(t, e.Example, got)
 			found[e.String()] = toolResult{masked(t, got.text, e.Varies), got.failed}
 		}}.run(t, all)

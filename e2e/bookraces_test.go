@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// bookAnswer is what the tests look at in the answers of the book tools.
+// bookAnswer has the fields of book tool answers that the tests use.
 type bookAnswer struct {
 	Error        string
 	Message      string
@@ -39,11 +39,11 @@ type bookAnswer struct {
 	FileCount    int    `json:"file_count"`
 }
 
-// asBook reads an answer of a book tool.
-func asBook(t *testing.T, body []byte) (a bookAnswer) {
+// parseBookAnswer decodes the answer of a book tool.
+func parseBookAnswer(t *testing.T, body []byte) (a bookAnswer) {
 	t.Helper()
 	if err := json.Unmarshal(body, &a); err != nil {
-		t.Fatalf("not an answer: %v: %s", err, clip(body))
+		t.Fatalf("cannot decode the answer: %v: %s", err, clip(body))
 	}
 	return a
 }
@@ -55,12 +55,12 @@ func hashOf(content string) string {
 
 const racedLesson = "lessons/part-1/chapter-01/lesson-01.md"
 
-// Sixteen callers on four servers know the same version of a lesson: one of them
-// replaces it, and the others are told by which.
+// TestOneOfManyWritersWins lets 16 callers on four servers replace the same version of a lesson.
+// One succeeds, and the others get an error with the hash that it wrote.
 func TestOneOfManyWritersWins(t *testing.T) {
 	t.Parallel()
-	onEachLibrary(t, func(t *testing.T, s *space) {
-		var servers []*web
+	onEachLibrary(t, func(t *testing.T, s *workspace) {
+		var servers []*httpServer
 		for range 4 {
 			servers = append(servers, s.serve("--toolsets", "books"))
 		}
@@ -69,10 +69,10 @@ func TestOneOfManyWritersWins(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			return posted(t, servers[i%len(servers)].url+"/tools/write_content", string(body), nil)
+			return postTo(t, servers[i%len(servers)].url+"/tools/write_content", string(body), nil)
 		}
 		first := servers[0].post("/tools/write_content", `{"book_id":"raced-book","path":"`+racedLesson+`","content":"round 0"}`, nil)
-		known := asBook(t, first.body).FileHash
+		known := parseBookAnswer(t, first.body).FileHash
 		for round := range 5 {
 			answers := make([]httpAnswer, 16)
 			var racers sync.WaitGroup
@@ -80,7 +80,7 @@ func TestOneOfManyWritersWins(t *testing.T) {
 				racers.Go(func() { answers[i] = write(i, fmt.Sprintf("round %d, caller %d", round+1, i), known) })
 			}
 			racers.Wait()
-			known = theWinner(t, answers, known, servers[round%4])
+			known = checkOneWinner(t, answers, known, servers[round%4])
 		}
 		for _, w := range servers {
 			w.end()
@@ -88,55 +88,53 @@ func TestOneOfManyWritersWins(t *testing.T) {
 	})
 }
 
-// theWinner checks that exactly one answer is a success and gives the hash that the
-// lesson has by now.
-func theWinner(t *testing.T, answers []httpAnswer, before string, w *web) string {
+// checkOneWinner checks that exactly one call succeeded, and returns the hash of the stored lesson.
+func checkOneWinner(t *testing.T, answers []httpAnswer, before string, w *httpServer) string {
 	t.Helper()
 	var winner string
 	for i, got := range answers {
-		a := asBook(t, got.body)
+		a := parseBookAnswer(t, got.body)
 		switch {
 		case got.status == http.StatusOK && winner == "":
 			winner = a.FileHash
 		case got.status == http.StatusOK:
-			t.Errorf("caller %d won as well", i)
+			t.Errorf("caller %d succeeded as well", i)
 		case got.status != http.StatusConflict || a.Error != "ConflictError" || a.ExpectedHash != before || a.ActualHash == nil || *a.ActualHash == before:
 			t.Errorf("caller %d: status %d: %s", i, got.status, got.body)
 		}
 	}
-	now := asBook(t, w.post("/tools/read_content", `{"book_id":"raced-book","path":"`+racedLesson+`"}`, nil).body)
+	now := parseBookAnswer(t, w.post("/tools/read_content", `{"book_id":"raced-book","path":"`+racedLesson+`"}`, nil).body)
 	if winner == "" || now.HashOfRead != winner || hashOf(now.Content) != winner {
-		t.Fatalf("the winner wrote %s, and %s is there", winner, now.HashOfRead)
+		t.Fatalf("the winner wrote %s, but %s is stored", winner, now.HashOfRead)
 	}
 	return winner
 }
 
-// wholeText is a text that tells whether it is whole: its number, and the hash of
-// the rest.
-func wholeText(number, size int) string {
+// checksummedText returns a text that starts with its number and the hash of the rest.
+func checksummedText(number, size int) string {
 	rest := strings.Repeat(fmt.Sprintf("line of version %d\n", number), 1+size/20)
 	return fmt.Sprintf("%d %s\n%s", number, hashOf(rest), rest)
 }
 
-// numberOf reads it back; an error if it is not whole.
-func numberOf(text string) (int, error) {
+// parseChecksummed returns the number of such a text, or an error if the hash does not match.
+func parseChecksummed(text string) (int, error) {
 	head, rest, _ := strings.Cut(text, "\n")
 	number, hash, _ := strings.Cut(head, " ")
 	if hashOf(rest) != hash {
-		return 0, fmt.Errorf("it is not whole: %s", clip(text))
+		return 0, fmt.Errorf("the hash does not match: %s", clip(text))
 	}
 	return strconv.Atoi(number)
 }
 
-// killedWrites is how many writes are made while servers are killed.
-var killedWrites = func() int64 {
+// writesDuringKills is the number of writes while servers are killed.
+var writesDuringKills = func() int64 {
 	if os.Getenv("REMIT_FULL") == "true" {
 		return 1000
 	}
 	return 400
 }()
 
-// lessonWriter writes one lesson again and again, and knows what was acknowledged.
+// lessonWriter writes one lesson repeatedly and records what was acknowledged.
 type lessonWriter struct {
 	path         string
 	acknowledged int
@@ -144,10 +142,10 @@ type lessonWriter struct {
 }
 
 func (l *lessonWriter) run(url *atomic.Pointer[string], done *atomic.Int64) {
-	client := http.Client{Timeout: patience, Transport: &http.Transport{}}
-	for done.Load() < killedWrites {
+	client := http.Client{Timeout: timeout, Transport: &http.Transport{}}
+	for done.Load() < writesDuringKills {
 		l.tried++
-		body, err := json.Marshal(map[string]string{"book_id": "killed-book", "path": l.path, "content": wholeText(l.tried, rand.IntN(200_000))})
+		body, err := json.Marshal(map[string]string{"book_id": "killed-book", "path": l.path, "content": checksummedText(l.tried, rand.IntN(200_000))})
 		if err != nil {
 			panic(err)
 		}
@@ -160,15 +158,15 @@ func (l *lessonWriter) run(url *atomic.Pointer[string], done *atomic.Int64) {
 			done.Add(1)
 			continue
 		}
-		time.Sleep(10 * time.Millisecond) // the server is dead, another comes
+		time.Sleep(10 * time.Millisecond) // wait for the next server
 	}
 }
 
-// Servers are killed while they write: every lesson is whole, none is older than what
-// was acknowledged, and nothing stays behind that keeps others from writing.
-func TestKilledServersLeaveWholeBooks(t *testing.T) {
+// TestKilledServersLeaveCompleteBooks kills servers while they write. Every lesson is complete and
+// at least as new as the last acknowledged write, and no leftover lock blocks later writes.
+func TestKilledServersLeaveCompleteBooks(t *testing.T) {
 	t.Parallel()
-	onEachLibrary(t, func(t *testing.T, s *space) {
+	onEachLibrary(t, func(t *testing.T, s *workspace) {
 		w := s.serve("--toolsets", "books")
 		var url atomic.Pointer[string]
 		url.Store(&w.url)
@@ -180,7 +178,7 @@ func TestKilledServersLeaveWholeBooks(t *testing.T) {
 			writers.Go(func() { lessons[i].run(&url, &done) })
 		}
 		for part := range int64(5) {
-			for end := time.Now().Add(2 * patience); done.Load() < (part+1)*killedWrites/6; time.Sleep(time.Millisecond) {
+			for end := time.Now().Add(2 * timeout); done.Load() < (part+1)*writesDuringKills/6; time.Sleep(time.Millisecond) {
 				if time.Now().After(end) {
 					t.Fatalf("only %d writes were acknowledged", done.Load())
 				}
@@ -191,10 +189,10 @@ func TestKilledServersLeaveWholeBooks(t *testing.T) {
 		}
 		writers.Wait()
 		for _, l := range lessons {
-			got := asBook(t, w.post("/tools/read_content", `{"book_id":"killed-book","path":"`+l.path+`"}`, nil).body)
-			number, err := numberOf(got.Content)
+			got := parseBookAnswer(t, w.post("/tools/read_content", `{"book_id":"killed-book","path":"`+l.path+`"}`, nil).body)
+			number, err := parseChecksummed(got.Content)
 			if err != nil || number < l.acknowledged || number > l.tried {
-				t.Errorf("%s: %v; version %d is there, %d was acknowledged, %d tried", l.path, err, number, l.acknowledged, l.tried)
+				t.Errorf("%s: %v; version %d is stored, %d was acknowledged, %d was sent", l.path, err, number, l.acknowledged, l.tried)
 			}
 		}
 		w.end()

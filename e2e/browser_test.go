@@ -22,10 +22,10 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// pageTools holds what looks at pages for those who cannot see or point.
-var pageTools = &npmFolder{path: "browser"}
+// browserPackages has axe-core, which checks the accessibility of pages.
+var browserPackages = &npmFolder{path: "browser"}
 
-// chromium finds a browser, or leaves the test out.
+// chromium returns the path of a browser, or skips the test.
 func chromium(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
@@ -33,24 +33,24 @@ func chromium(t *testing.T) string {
 			return path
 		}
 	}
-	leaveOut(t, t.Name()+": it needs Chromium (Debian's package chromium)")
+	skipOutsideCI(t, t.Name()+": it needs Chromium (Debian's package chromium)")
 	return ""
 }
 
-// browser is the running Chromium, as a test sees it.
+// browser is the running Chromium, for one test.
 type browser struct {
 	t   *testing.T
 	ctx context.Context
 }
 
-// running is the one Chromium of all tests. The first that needs it starts it.
+// running is the Chromium that all tests share. The first test that needs it starts it.
 var running struct {
 	sync.Mutex
 	ctx context.Context
 	end func()
 }
 
-// openBrowser gives the browser. A test opens windows of its own in it.
+// openBrowser returns the browser. Each test opens its own windows.
 func openBrowser(t *testing.T) *browser {
 	t.Helper()
 	program := chromium(t)
@@ -64,7 +64,7 @@ func openBrowser(t *testing.T) *browser {
 	return &browser{t, running.ctx}
 }
 
-// startBrowser starts it, with a profile of its own.
+// startBrowser starts Chromium with a new profile.
 func startBrowser(program string) error {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.UserDataDir(filepath.Join(filepath.Dir(remitBin), "chromium")),
@@ -76,7 +76,7 @@ func startBrowser(program string) error {
 	return chromedp.Do(ctx, chromedp.Navigate("about:blank"))
 }
 
-// endBrowser ends it after the last test, if one has started it.
+// endBrowser stops Chromium after the last test, if a test started it.
 func endBrowser() {
 	running.Lock()
 	defer running.Unlock()
@@ -85,34 +85,33 @@ func endBrowser() {
 	}
 }
 
-// tab is a page of somebody who looks at the console. Cookies are those of a window of
-// its own.
+// tab is a page of the console in its own window, which has its own cookies.
 type tab struct {
 	t    *testing.T
 	ctx  context.Context
 	base string
 
 	mu     sync.Mutex
-	faults []string // what the browser complains of, and requests that lead elsewhere
-	// asked and answered are the requests of the page, but for the stream of events, which
-	// does not end, and the icon, of which the browser does not tell the end.
-	asked, answered map[network.RequestID]string
-	loads           map[network.RequestID]string // which load of a page asked
+	faults []string // errors of the browser, and requests to other hosts
+	// started and finished are the requests of the page, except for the event stream, which does
+	// not end, and the icon, whose end the browser does not report.
+	started, finished map[network.RequestID]string
+	loads             map[network.RequestID]string // the page load that sent the request
 }
 
-// window opens a tab whose cookies no other has, and signs in with a one-time link.
-func (b *browser) window(w *web, role, name string) *tab {
+// window opens a tab with its own cookies, and signs in with a one-time link.
+func (b *browser) window(w *httpServer, role, name string) *tab {
 	b.t.Helper()
 	ctx, cancel := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
 	b.t.Cleanup(cancel)
-	view := &tab{t: b.t, ctx: ctx, base: w.url, asked: map[network.RequestID]string{}, answered: map[network.RequestID]string{}, loads: map[network.RequestID]string{}}
-	// The page ends with the context of what was done first.
+	view := &tab{t: b.t, ctx: ctx, base: w.url, started: map[network.RequestID]string{}, finished: map[network.RequestID]string{}, loads: map[network.RequestID]string{}}
+	// The page closes when the context of its first action ends, so use the context of the tab.
 	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil {
 		b.t.Fatal(err)
 	}
 	view.listen()
 	view.focus()
-	made := w.space.remit("token", "link", "--root", w.space.root, "--role", role, "--name", name, "--addr", strings.TrimPrefix(w.url, "http://"))
+	made := w.workspace.remit("token", "link", "--root", w.workspace.root, "--role", role, "--name", name, "--addr", strings.TrimPrefix(w.url, "http://"))
 	link := strings.TrimSpace(made.out)
 	if made.code != 0 || !strings.HasPrefix(link, w.url) {
 		b.t.Fatalf("token link: exit %d\n%s%s", made.code, made.out, made.errOut)
@@ -121,7 +120,7 @@ func (b *browser) window(w *web, role, name string) *tab {
 	return view
 }
 
-// focus makes the page behave as the one that is in front, whatever other tests look at.
+// focus makes the page behave as the focused one, even if other tests use other tabs.
 func (v *tab) focus() {
 	v.t.Helper()
 	if _, err := chromedp.Call(v.ctx, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}); err != nil {
@@ -129,13 +128,13 @@ func (v *tab) focus() {
 	}
 }
 
-// listen notes what a page should never bring about.
+// listen records errors and requests to other hosts.
 func (v *tab) listen() {
 	v.t.Helper()
-	on(v, runtime.ExceptionThrown, func(e runtime.EventExceptionThrown) {
+	onEvent(v, runtime.ExceptionThrown, func(e runtime.EventExceptionThrown) {
 		v.fault("exception: %s %s", e.ExceptionDetails.Text, e.ExceptionDetails.URL)
 	})
-	on(v, runtime.ConsoleAPICalled, func(e runtime.EventConsoleAPICalled) {
+	onEvent(v, runtime.ConsoleAPICalled, func(e runtime.EventConsoleAPICalled) {
 		if e.Type != runtime.ConsoleAPICalledTypeError && e.Type != runtime.ConsoleAPICalledTypeWarning {
 			return
 		}
@@ -145,22 +144,22 @@ func (v *tab) listen() {
 		}
 		v.fault("console: %s", strings.Join(words, " "))
 	})
-	on(v, log.EntryAdded, func(e log.EventEntryAdded) {
+	onEvent(v, log.EntryAdded, func(e log.EventEntryAdded) {
 		if e.Entry.Level == log.EntryLevelError || e.Entry.Level == log.EntryLevelWarning {
 			v.fault("log: %s (%s)", e.Entry.Text, e.Entry.URL)
 		}
 	})
-	on(v, network.RequestWillBeSent, func(e network.EventRequestWillBeSent) {
+	onEvent(v, network.RequestWillBeSent, func(e network.EventRequestWillBeSent) {
 		if to := e.Request.URL; !strings.HasPrefix(to, v.base+"/") && !strings.HasPrefix(to, "data:") && to != "about:blank" {
-			v.fault("a request leads elsewhere: %s", to)
+			v.fault("request to another host: %s", to)
 		}
 		if e.Type != network.ResourceTypeEventSource && e.Type != network.ResourceTypeOther {
 			v.note(v.loads, e.RequestID, string(e.LoaderID))
-			v.note(v.asked, e.RequestID, e.Request.URL)
+			v.note(v.started, e.RequestID, e.Request.URL)
 		}
 	})
-	on(v, network.LoadingFinished, func(e network.EventLoadingFinished) { v.note(v.answered, e.RequestID, "") })
-	on(v, network.LoadingFailed, func(e network.EventLoadingFailed) { v.note(v.answered, e.RequestID, e.ErrorText) })
+	onEvent(v, network.LoadingFinished, func(e network.EventLoadingFinished) { v.note(v.finished, e.RequestID, "") })
+	onEvent(v, network.LoadingFailed, func(e network.EventLoadingFailed) { v.note(v.finished, e.RequestID, e.ErrorText) })
 	for _, enable := range []func() error{
 		func() error { _, err := chromedp.Call(v.ctx, log.Enable, cdp.Empty{}); return err },
 		func() error { _, err := chromedp.Call(v.ctx, network.Enable, network.EnableParams{}); return err },
@@ -172,8 +171,8 @@ func (v *tab) listen() {
 	}
 }
 
-// on calls a function for every event of a kind, as long as the tab is open.
-func on[E any](v *tab, event cdp.Event[E], hear func(E)) {
+// onEvent calls a function for every event of a kind, as long as the tab is open.
+func onEvent[E any](v *tab, event cdp.Event[E], hear func(E)) {
 	all := chromedp.Events(v.ctx, event)
 	go func() {
 		for e, err := range all {
@@ -185,16 +184,17 @@ func on[E any](v *tab, event cdp.Event[E], hear func(E)) {
 	}()
 }
 
-// note keeps a request; what begins and ends comes in any order.
+// note records an event of a request. Events can arrive in any order.
 func (v *tab) note(where map[network.RequestID]string, id network.RequestID, what string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	where[id] = what
 }
 
-// waits are the addresses that have not answered the page yet. Browsers do not tell how requests
-// of a page end that is gone, and may tell of them when the next one is there.
-func (v *tab) waits() []string {
+// pending returns the addresses of the current page's requests that have not finished. Browsers do
+// not report how requests of a previous page end, and may report them after the next page has
+// loaded.
+func (v *tab) pending() []string {
 	v.t.Helper()
 	tree, err := chromedp.Call(v.ctx, page.GetFrameTree, cdp.Empty{})
 	if err != nil {
@@ -203,8 +203,8 @@ func (v *tab) waits() []string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	var open []string
-	for id, address := range v.asked {
-		if _, ok := v.answered[id]; !ok && v.loads[id] == string(tree.FrameTree.Frame.LoaderID) {
+	for id, address := range v.started {
+		if _, ok := v.finished[id]; !ok && v.loads[id] == string(tree.FrameTree.Frame.LoaderID) {
 			open = append(open, address)
 		}
 	}
@@ -217,8 +217,8 @@ func (v *tab) fault(format string, args ...any) {
 	v.faults = append(v.faults, fmt.Sprintf(format, args...))
 }
 
-// clean fails the test if the browser had to complain, and forgets it.
-func (v *tab) clean(where string) {
+// checkFaults fails the test if faults were recorded, and clears them.
+func (v *tab) checkFaults(where string) {
 	v.t.Helper()
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -230,21 +230,21 @@ func (v *tab) clean(where string) {
 
 func (v *tab) run(actions ...chromedp.Action[chromedp.Void]) {
 	v.t.Helper()
-	ctx, cancel := context.WithTimeout(v.ctx, patience)
+	ctx, cancel := context.WithTimeout(v.ctx, timeout)
 	defer cancel()
 	if err := chromedp.Do(ctx, actions...); err != nil {
-		v.t.Fatalf("at %s: %v\n%s", v.address(), err, v.shot(failed))
+		v.t.Fatalf("at %s: %v\n%s", v.address(), err, v.screenshot(failed))
 	}
 }
 
 func (v *tab) address() string {
 	ctx, cancel := context.WithTimeout(v.ctx, 5*time.Second)
 	defer cancel()
-	at, _ := chromedp.Run(ctx, chromedp.Location()) // it is for a message
+	at, _ := chromedp.Run(ctx, chromedp.Location()) // only for a message
 	return at
 }
 
-// open goes to a page, by its path or its whole address.
+// open opens a page by its path or full URL.
 func (v *tab) open(path string) {
 	v.t.Helper()
 	if strings.HasPrefix(path, "/") {
@@ -253,9 +253,9 @@ func (v *tab) open(path string) {
 	v.run(chromedp.Navigate(path), chromedp.WaitReady(chromedp.CSS("body")))
 }
 
-// text is what can be read on the page; it is nothing while another one loads.
+// text returns the visible text of the page. It is empty while another page loads.
 func (v *tab) text() string {
-	ctx, cancel := context.WithTimeout(v.ctx, patience)
+	ctx, cancel := context.WithTimeout(v.ctx, timeout)
 	defer cancel()
 	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](`document.body?.innerText ?? ""`))
 	if err != nil {
@@ -264,20 +264,20 @@ func (v *tab) text() string {
 	return text
 }
 
-// sees waits until the page shows words, without loading it again.
-func (v *tab) sees(words string) {
+// waitForText waits until the page shows a text, without reloading it.
+func (v *tab) waitForText(words string) {
 	v.t.Helper()
-	for deadline := time.Now().Add(patience); !strings.Contains(v.text(), words); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout); !strings.Contains(v.text(), words); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			v.t.Fatalf("%s never shows %q:\n%s\n%s", v.address(), words, clip(v.text()), v.shot(failed))
+			v.t.Fatalf("%s does not show %q before the timeout:\n%s\n%s", v.address(), words, clip(v.text()), v.screenshot(failed))
 		}
 	}
 }
 
-// evaluate gives the value of an expression in the page.
+// evaluate returns the value of an expression in the page.
 func evaluate[T any](v *tab, expression string) T {
 	v.t.Helper()
-	ctx, cancel := context.WithTimeout(v.ctx, patience)
+	ctx, cancel := context.WithTimeout(v.ctx, timeout)
 	defer cancel()
 	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	if err != nil {
@@ -286,25 +286,25 @@ func evaluate[T any](v *tab, expression string) T {
 	return value
 }
 
-// look is a way to look at a page.
-type look struct {
+// viewport is a colour scheme and a window size.
+type viewport struct {
 	scheme string // light or dark
 	width  int64
 }
 
-// looks are two that have both schemes and both widths, or all four where there is time: how a
-// page fits does not depend on its colours.
-func looks() []look {
+// viewports returns two viewports that cover both schemes and both widths, or all four in full
+// runs: the layout of a page does not depend on its colours.
+func viewports() []viewport {
 	if os.Getenv("REMIT_FULL") == "true" {
-		return []look{{"light", 390}, {"dark", 390}, {"light", 1280}, {"dark", 1280}}
+		return []viewport{{"light", 390}, {"dark", 390}, {"light", 1280}, {"dark", 1280}}
 	}
-	return []look{{"light", 390}, {"dark", 1280}}
+	return []viewport{{"light", 390}, {"dark", 1280}}
 }
 
-func (l look) String() string { return fmt.Sprintf("%s-%d", l.scheme, l.width) }
+func (l viewport) String() string { return fmt.Sprintf("%s-%d", l.scheme, l.width) }
 
-// as makes the page look so from now on.
-func (v *tab) as(l look) {
+// emulate applies a viewport to the page.
+func (v *tab) emulate(l viewport) {
 	v.t.Helper()
 	height := int64(900)
 	if l.width < 600 {
@@ -323,8 +323,8 @@ func (v *tab) as(l look) {
 	}
 }
 
-// artefacts is where pictures of pages are kept.
-func artefacts(t *testing.T) string {
+// pictureFolder returns the folder for screenshots.
+func pictureFolder(t *testing.T) string {
 	t.Helper()
 	folder := os.Getenv("REMIT_ARTEFACTS")
 	if folder == "" {
@@ -336,30 +336,30 @@ func artefacts(t *testing.T) string {
 	return folder
 }
 
-// failed is the name of the picture of a page that a test fails at.
+// failed is the name of the screenshot of a failure.
 const failed = "failed"
 
-// shot keeps a picture of the page, and gives its name. Where nobody asks for pictures it keeps
-// those of failures alone.
-func (v *tab) shot(name string) string {
+// screenshot saves a picture of the page and returns its name. Unless pictures were requested, it
+// saves only those of failures.
+func (v *tab) screenshot(name string) string {
 	v.t.Helper()
 	if name != failed && os.Getenv("REMIT_ARTEFACTS") == "" && os.Getenv("REMIT_FULL") != "true" {
 		return ""
 	}
-	ctx, cancel := context.WithTimeout(v.ctx, patience)
+	ctx, cancel := context.WithTimeout(v.ctx, timeout)
 	defer cancel()
 	picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
 	if err != nil {
 		return fmt.Sprintf("(no picture: %v)", err)
 	}
-	file := filepath.Join(artefacts(v.t), strings.NewReplacer("/", "_", " ", "_").Replace(v.t.Name()+"-"+name)+".png")
+	file := filepath.Join(pictureFolder(v.t), strings.NewReplacer("/", "_", " ", "_").Replace(v.t.Name()+"-"+name)+".png")
 	if err := os.WriteFile(file, picture, 0o644); err != nil {
 		return err.Error()
 	}
 	return file
 }
 
-// violation is something on a page that keeps people from using it.
+// violation is an accessibility violation that axe-core found.
 type violation struct {
 	ID, Impact, Help string
 	Nodes            []struct {
@@ -368,11 +368,11 @@ type violation struct {
 	}
 }
 
-// usable fails the test if axe-core finds something serious on the page.
-func (v *tab) usable(where string) {
+// checkAccessibility fails the test if axe-core finds a serious violation on the page.
+func (v *tab) checkAccessibility(where string) {
 	v.t.Helper()
-	pageTools.ready(v.t)
-	source, err := os.ReadFile(pageTools.program(v.t, "axe-core/axe.min.js"))
+	browserPackages.ready(v.t)
+	source, err := os.ReadFile(browserPackages.program(v.t, "axe-core/axe.min.js"))
 	if err != nil {
 		v.t.Fatal(err)
 	}
@@ -392,7 +392,7 @@ func (v *tab) usable(where string) {
 	}
 }
 
-// pathOf is an address without what is before the path.
+// pathOf returns an address from its path on.
 func pathOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

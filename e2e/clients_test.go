@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// The clients that are programs of Node. What they do is in clients/suite.mjs and
-// in the files beside it.
-func TestClientsOfNode(t *testing.T) {
+// TestNodeClients runs the clients that are written for Node. Their tests are in clients/suite.mjs
+// and the files next to it.
+func TestNodeClients(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		folder *npmFolder
@@ -26,7 +26,7 @@ func TestClientsOfNode(t *testing.T) {
 			node := test.node(t)
 			files, err := filepath.Glob(filepath.Join(test.folder.path, "clients", "*.test.mjs"))
 			if err != nil || len(files) == 0 {
-				t.Fatalf("no tests of clients: %v", err)
+				t.Fatalf("no client tests: %v", err)
 			}
 			env := append(os.Environ(), "REMIT_BIN="+remitBin)
 			args := append([]string{"--test", "--test-reporter=tap"}, files...)
@@ -39,7 +39,7 @@ func TestClientsOfNode(t *testing.T) {
 	}
 }
 
-// count reads a number from the summary that node --test ends with.
+// count returns a number from the summary at the end of node --test.
 func count(tap, what string) string {
 	found := regexp.MustCompile(`(?m)^# ` + what + ` (\d+)$`).FindStringSubmatch(tap)
 	if found == nil {
@@ -48,12 +48,12 @@ func count(tap, what string) string {
 	return found[1]
 }
 
-// allPass tells whether tests ran, and all of them, and none failed.
+// allPass reports whether tests ran and all of them passed.
 func allPass(tap string) bool {
 	return count(tap, "pass") != "0" && count(tap, "pass") == count(tap, "tests") && count(tap, "fail") == "0"
 }
 
-// failures leaves out what went well.
+// failures returns the failed tests only.
 func failures(tap string) string {
 	var kept []string
 	for _, part := range strings.Split(tap, "# Subtest: ") {
@@ -64,8 +64,8 @@ func failures(tap string) string {
 	return strings.Join(kept, "# ")
 }
 
-// The lock files pin what is installed by its hash, and do not say from where:
-// that is up to the machine.
+// TestLockFilesNameNoHost checks that lock files pin packages by hash and name no registry host,
+// which depends on the machine.
 func TestLockFilesNameNoHost(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*/package-lock.json")
@@ -101,7 +101,7 @@ func checkLockFile(t *testing.T, file string) {
 	}
 	for _, address := range []string{".tgz", "registry.", "npmjs"} {
 		if strings.Contains(string(data), address) {
-			t.Errorf("the lock file has %q", address)
+			t.Errorf("the lock file contains %q", address)
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// git runs git in a workspace with no configuration but its own.
-func (s *space) git(args ...string) string {
+// git runs git in a workspace. It ignores configuration outside the workspace.
+func (s *workspace) git(args ...string) string {
 	s.t.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Dir = s.root
@@ -23,12 +23,13 @@ func (s *space) git(args ...string) string {
 	return string(out)
 }
 
-func (s *space) gitEnvironment() []string {
+func (s *workspace) gitEnvironment() []string {
 	return []string{"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + filepath.Join(s.root, ".git", "global"), "HOME=" + s.root, "XDG_CONFIG_HOME=" + s.root}
 }
 
-// listed is what git lists, without the folders that no search looks into and what nobody may read.
-func (s *space) listed() []string {
+// gitFiles returns the files that git lists, without folders that are never searched and files that
+// no tool may read.
+func (s *workspace) gitFiles() []string {
 	s.t.Helper()
 	var want []string
 	for name := range strings.SplitSeq(s.git("ls-files", "-z", "-co", "--exclude-standard"), "\x00") {
@@ -40,7 +41,8 @@ func (s *space) listed() []string {
 		if slices.ContainsFunc(steps[:len(steps)-1], func(step string) bool { return slices.Contains(excluded, step) }) {
 			continue
 		}
-		if _, err := os.Lstat(s.path(name)); err == nil { // git also lists what was deleted and is still in its index
+		// Git also lists deleted files that are still in its index.
+		if _, err := os.Lstat(s.path(name)); err == nil {
 			want = append(want, name)
 		}
 	}
@@ -48,42 +50,42 @@ func (s *space) listed() []string {
 	return slices.Compact(want)
 }
 
-// files is what remit lists.
-func (s *space) files() []string {
+// remitFiles returns the files that "remit files" lists.
+func (s *workspace) remitFiles() []string {
 	s.t.Helper()
 	cmd := exec.Command(remitBin, "files", "--null", "--root", s.root)
 	cmd.Env = append(environment(), s.gitEnvironment()...)
-	var complaints bytes.Buffer
-	cmd.Stderr = &complaints
+	var unexpectedLog bytes.Buffer
+	cmd.Stderr = &unexpectedLog
 	out, err := cmd.Output()
 	if err != nil {
-		s.t.Fatalf("remit files: %v\n%s", err, &complaints)
+		s.t.Fatalf("remit files: %v\n%s", err, &unexpectedLog)
 	}
 	names := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
 	slices.Sort(names)
 	return names
 }
 
-func (s *space) sameFiles() {
+func (s *workspace) sameFiles() {
 	s.t.Helper()
-	got, want := s.files(), s.listed()
+	got, want := s.remitFiles(), s.gitFiles()
 	for _, name := range got {
 		if _, ok := slices.BinarySearch(want, name); !ok {
-			s.t.Errorf("git does not list %q", name)
+			s.t.Errorf("remit lists %q, git does not", name)
 		}
 	}
 	for _, name := range want {
 		if _, ok := slices.BinarySearch(got, name); !ok {
-			s.t.Errorf("git lists %q", name)
+			s.t.Errorf("git lists %q, remit does not", name)
 		}
 	}
 	s.t.Logf("%d files are the same", len(got))
 }
 
-// TestSameFilesAsGit: in a tree with every kind of rule, remit lists what git lists.
+// TestSameFilesAsGit compares "remit files" with git in a tree with every kind of ignore rule.
 func TestSameFilesAsGit(t *testing.T) {
 	t.Parallel()
-	s := newSpace(t, map[string]string{
+	s := newWorkspace(t, map[string]string{
 		".gitignore": "*.log\n!keep.log\n/only-here\nfolder/\n**/deep/*.tmp\nsp\\ ace\ntrailing \n#comment\n\\#hash\n\\!bang\n[ab].x\n[!c].y\nfoo/**/bar\nx{1,2}\n*.Z\n!/folder/in\n",
 		"a.log":      "", "keep.log": "", "sub/keep.log": "", "sub/b.log": "",
 		"only-here": "", "sub/only-here": "",
@@ -120,7 +122,7 @@ func TestSameFilesAsGit(t *testing.T) {
 	s.sameFiles()
 }
 
-// TestSameFilesAsGitHere: remit lists what git lists of this very repository.
+// TestSameFilesAsGitHere compares "remit files" with git in this repository.
 func TestSameFilesAsGitHere(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.Abs("..")
@@ -128,8 +130,8 @@ func TestSameFilesAsGitHere(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(root, ".git")); err != nil {
-		leaveOut(t, t.Name()+": this is no checkout of git")
+		skipOutsideCI(t, t.Name()+": this is not a git checkout")
 	}
-	s := &space{t: t, root: root}
+	s := &workspace{t: t, root: root}
 	s.sameFiles()
 }

@@ -12,14 +12,15 @@ import (
 	"testing"
 )
 
-// TestHostileTree: what lies around in a project keeps nobody from an answer.
+// TestHostileTree checks that unusual files in a project do not prevent an answer.
 func TestHostileTree(t *testing.T) {
 	t.Parallel()
-	long := 2 << 20 // words of five letters; the race detector takes ten times as long for each
+	// Words of five letters; fewer with the race detector, which takes ten times as long for each.
+	long := 2 << 20
 	if underRace() {
 		long /= 10
 	}
-	s := newSpace(t, map[string]string{
+	s := newWorkspace(t, map[string]string{
 		"good.txt":       "needle here\n",
 		"binary.bin":     "needle\x00needle\n",
 		"late.bin":       strings.Repeat("x\n", 8<<10) + "\x00needle\n",
@@ -50,14 +51,14 @@ func TestHostileTree(t *testing.T) {
 	for _, m := range page.Matches {
 		got[m.File] += m.Text
 		if len(m.Text) > 1100 {
-			t.Errorf("%s: %d bytes of a line", m.File, len(m.Text))
+			t.Errorf("%s: the line has %d bytes", m.File, len(m.Text))
 		}
 		if !strings.Contains(m.Text, "needle") {
-			t.Errorf("%s: the match is not in what is given of its line: %.80q", m.File, m.Text)
+			t.Errorf("%s: the returned part of the line does not contain the match: %.80q", m.File, m.Text)
 		}
 	}
 	want := []string{"good.txt", "line.txt", "latin1.txt", "utf16.txt", "bom.txt", "noend.txt", "crlf.txt", ".github/a.yml", "name-\uFFFD-here"}
-	if os.Getuid() == 0 { // nothing is locked for root
+	if os.Getuid() == 0 { // root can read everything
 		want = append(want, "locked.txt")
 	}
 	for _, name := range want {
@@ -67,7 +68,7 @@ func TestHostileTree(t *testing.T) {
 		delete(got, name)
 	}
 	for name, text := range got {
-		t.Errorf("%s should not be found: %.80q", name, text)
+		t.Errorf("%s is found: %.80q", name, text)
 	}
 	for _, secret := range []string{".env", ".env.local", "sub/.env", ".git/config", "node_modules/a.js", ".remit/secret", "remit.yaml", "env", "out/passwd", "../x", "/etc/passwd"} {
 		refused := server.call("read_file", fmt.Sprintf(`{"path":%q,"includeDeps":true}`, secret))
@@ -82,11 +83,11 @@ func TestHostileTree(t *testing.T) {
 	}
 }
 
-// TestHostilePatterns: no pattern takes longer than its deadline, and what is none is refused with
-// the reason.
+// TestHostilePatterns checks that no pattern exceeds its deadline, and that an invalid pattern is
+// rejected with the reason.
 func TestHostilePatterns(t *testing.T) {
 	t.Parallel()
-	s := newSpace(t, map[string]string{
+	s := newWorkspace(t, map[string]string{
 		"long.txt":  strings.Repeat("ab", 5<<20) + "\n",
 		"lines.txt": strings.Repeat(strings.Repeat("a", 500)+"b\n", 20_000),
 	})
@@ -115,11 +116,11 @@ func TestHostilePatterns(t *testing.T) {
 	}
 }
 
-// TestFilesInMotion: files that appear, change, grow and vanish while they are searched and read
-// cost nobody an answer.
-func TestFilesInMotion(t *testing.T) {
+// TestChangingFiles checks that searches and reads succeed while files appear, change, grow and
+// vanish.
+func TestChangingFiles(t *testing.T) {
 	t.Parallel()
-	s := newSpace(t, map[string]string{"still.go": "package still // needle\n"})
+	s := newWorkspace(t, map[string]string{"still.go": "package still // needle\n"})
 	server := s.stdio("--toolsets", "context", "--rate-limits", "off")
 	done := make(chan struct{})
 	var movers sync.WaitGroup
@@ -133,7 +134,7 @@ func TestFilesInMotion(t *testing.T) {
 				default:
 				}
 				text := bytes.Repeat([]byte("needle in motion\n"), 1+round%5000)
-				_ = os.WriteFile(name, text, 0o644) // it may have become a folder
+				_ = os.WriteFile(name, text, 0o644) // fails while it is a folder
 				_ = os.Truncate(name, int64(round%len(text)))
 				switch round % 4 {
 				case 0:
@@ -155,16 +156,17 @@ func TestFilesInMotion(t *testing.T) {
 			found = found || m.File == "still.go"
 		}
 		if !found {
-			t.Fatal("a file that does not move is not found")
+			t.Fatal("an unchanged file is not found")
 		}
-		server.call("read_file", fmt.Sprintf(`{"path":"moving%d.go","includeDeps":true}`, n%4)) // there or not, it answers
+		// Whether it exists or not, there is an answer.
+		server.call("read_file", fmt.Sprintf(`{"path":"moving%d.go","includeDeps":true}`, n%4))
 	}
 	close(done)
 	movers.Wait()
 }
 
-// TestDeniedByTheOperator: what read_file may not read is not searched, whether or not the tool is
-// served.
+// TestDeniedByTheOperator checks that files which read_file may not read are not searched, whether
+// or not read_file is served.
 func TestDeniedByTheOperator(t *testing.T) {
 	t.Parallel()
 	for name, rule := range map[string]string{
@@ -173,7 +175,7 @@ func TestDeniedByTheOperator(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSpace(t, map[string]string{
+			s := newWorkspace(t, map[string]string{
 				"remit.yaml": "tools:\n  read_file: " + rule + "\n",
 				"a.txt":      "needle\n", "notes.txt": "needle\n", "sub/plans/b.txt": "needle\n", "Notes.TXT": "needle\n",
 			})
@@ -189,16 +191,16 @@ func TestDeniedByTheOperator(t *testing.T) {
 			}
 		})
 	}
-	s := newSpace(t, map[string]string{"remit.yaml": "tools:\n  read_file: {deny: [\"sub/\"]}\n"})
+	s := newWorkspace(t, map[string]string{"remit.yaml": "tools:\n  read_file: {deny: [\"sub/\"]}\n"})
 	if out := s.remit("files"); out.code == 0 || !strings.Contains(out.errOut, `"sub/" would deny nothing; write "sub"`) {
 		t.Errorf("remit files: %d %s", out.code, out.errOut)
 	}
 }
 
-// TestLongOutline: an outline stays within bounds, and says what it leaves out.
+// TestLongOutline checks that an outline is limited in size and reports what it omits.
 func TestLongOutline(t *testing.T) {
 	t.Parallel()
-	s := newSpace(t, map[string]string{"long.md": strings.Repeat("# h\n", 200_000)})
+	s := newWorkspace(t, map[string]string{"long.md": strings.Repeat("# h\n", 200_000)})
 	server := s.stdio("--toolsets", "context")
 	result := server.call("read_file", `{"path":"long.md","outline":true,"limit":1}`)
 	if result.failed || !strings.Contains(result.text, `"outlineOmitted":198000`) || len(result.text) > 1<<20 {

@@ -16,18 +16,18 @@ import (
 	"testing"
 )
 
-// ripgrep is who else knows which lines match.
+// ripgrep returns the path of ripgrep, which searches are compared with.
 func ripgrep(t *testing.T) string {
 	t.Helper()
 	anyNode.ready(t)
 	path := anyNode.program(t, "@vscode/ripgrep-linux-x64/bin/rg")
 	if _, err := os.Stat(path); err != nil {
-		leaveOut(t, fmt.Sprintf("%s: npm brings ripgrep for Linux on x86-64 alone", t.Name()))
+		skipOutsideCI(t, fmt.Sprintf("%s: npm has ripgrep only for Linux on x86-64", t.Name()))
 	}
 	return path
 }
 
-// folderOf asks Go where something is.
+// folderOf returns a folder that a go command prints.
 func folderOf(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := exec.Command("go", args...).Output()
@@ -37,7 +37,7 @@ func folderOf(t *testing.T, args ...string) string {
 	return string(bytes.TrimSpace(out))
 }
 
-// codeTrees are real trees: Go's own packages, and two modules that we depend on.
+// codeTrees returns real source trees: Go's own packages, and two modules that we depend on.
 func codeTrees(t *testing.T) map[string]string {
 	t.Helper()
 	goroot := folderOf(t, "env", "GOROOT")
@@ -52,13 +52,13 @@ func codeTrees(t *testing.T) map[string]string {
 	return trees
 }
 
-// excluded are the folders that no search looks into.
+// excluded are the folders that are never searched.
 var excluded = []string{"node_modules", ".git", "dist", "build", ".next", ".context"}
 
-// copyTree copies what a search may look at.
-func copyTree(t *testing.T, from string) *space {
+// copyTree copies the searchable files of a tree.
+func copyTree(t *testing.T, from string) *workspace {
 	t.Helper()
-	s := newSpace(t, nil)
+	s := newWorkspace(t, nil)
 	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -83,8 +83,8 @@ func copyTree(t *testing.T, from string) *space {
 	return s
 }
 
-// sample gives lines of a tree that have words in them.
-func (s *space) sample(random *rand.Rand, n int) []string {
+// sampleLines returns lines of a tree that contain words.
+func (s *workspace) sampleLines(random *rand.Rand, n int) []string {
 	s.t.Helper()
 	var files []string
 	s.check(filepath.WalkDir(s.root, func(path string, d fs.DirEntry, err error) error {
@@ -106,7 +106,7 @@ func (s *space) sample(random *rand.Rand, n int) []string {
 	return lines
 }
 
-// patternOf makes a pattern, of one class or another, that finds a line.
+// patternOf returns a random kind of pattern that matches a line.
 func patternOf(random *rand.Rand, line string) string {
 	words := regexp.MustCompile(`[A-Za-z_]\w*`).FindAllString(line, -1)
 	word := words[random.IntN(len(words))]
@@ -136,8 +136,8 @@ func patternOf(random *rand.Rand, line string) string {
 	return classes[random.IntN(len(classes))]()
 }
 
-// TestSameLinesAsRipgrep: generated patterns find the lines that ripgrep finds, in either case, in
-// real trees.
+// TestSameLinesAsRipgrep checks that generated patterns find the same lines as ripgrep in real
+// trees, with and without case.
 func TestSameLinesAsRipgrep(t *testing.T) {
 	t.Parallel()
 	rg := ripgrep(t)
@@ -152,7 +152,7 @@ func TestSameLinesAsRipgrep(t *testing.T) {
 			server := s.stdio("--toolsets", "context", "--rate-limits", "off")
 			random := rand.New(rand.NewPCG(1, uint64(len(name))))
 			found := 0
-			for _, line := range s.sample(random, patterns) {
+			for _, line := range s.sampleLines(random, patterns) {
 				pattern := patternOf(random, line)
 				if len(pattern) > 200 {
 					continue
@@ -166,9 +166,9 @@ func TestSameLinesAsRipgrep(t *testing.T) {
 	}
 }
 
-// compareWithRipgrep compares how many lines of each file match, and the lines themselves unless
-// they are very many.
-func compareWithRipgrep(t *testing.T, s *space, server *server, rg, pattern string, sensitive bool) int {
+// compareWithRipgrep compares the number of matching lines in each file, and the lines themselves
+// unless there are too many.
+func compareWithRipgrep(t *testing.T, s *workspace, server *stdioServer, rg, pattern string, sensitive bool) int {
 	t.Helper()
 	args := []string{"--hidden", "--no-heading", "--with-filename", "--line-number", "--glob", "!.remit", "-e", pattern}
 	if !sensitive {
@@ -194,19 +194,19 @@ func compareWithRipgrep(t *testing.T, s *space, server *server, rg, pattern stri
 			got = append(got, fmt.Sprintf("%s:%d:%s", m.File, m.Line, strings.TrimSuffix(m.Text, "\r")))
 		}
 		if page.TotalMatches != len(want) || page.Incomplete {
-			t.Errorf("%q (sensitive %t): %d lines are found, %d by ripgrep", pattern, sensitive, page.TotalMatches, len(want))
+			t.Errorf("%q (sensitive %t): found %d lines, ripgrep %d", pattern, sensitive, page.TotalMatches, len(want))
 		}
 		if cursor = page.NextCursor; cursor == "" {
 			break
 		}
 		if pages > many {
-			t.Fatalf("%q: the pages do not come to an end", pattern)
+			t.Fatalf("%q: the pages do not end", pattern)
 		}
 	}
 	if len(want) > many {
 		page := grep(server, map[string]any{"pattern": pattern, "caseSensitive": sensitive, "limit": 1})
 		if page.TotalMatches != len(want) {
-			t.Errorf("%q (sensitive %t): %d lines are found, %d by ripgrep", pattern, sensitive, page.TotalMatches, len(want))
+			t.Errorf("%q (sensitive %t): found %d lines, ripgrep %d", pattern, sensitive, page.TotalMatches, len(want))
 		}
 		return page.TotalMatches
 	}
@@ -216,7 +216,7 @@ func compareWithRipgrep(t *testing.T, s *space, server *server, rg, pattern stri
 	return len(got)
 }
 
-// compareLines tells what one list has and the other has not. Of a long line only a part is given.
+// compareLines reports the lines that only one list has. Only the start of a long line is compared.
 func compareLines(t *testing.T, what string, got, want []string) {
 	t.Helper()
 	isLong := func(line string) bool {
@@ -235,8 +235,8 @@ func compareLines(t *testing.T, what string, got, want []string) {
 	}
 }
 
-// grepped is what a search answers.
-type grepped struct {
+// grepAnswer is the answer of grep_codebase.
+type grepAnswer struct {
 	Matches []struct {
 		File, Text   string
 		Line, Column int
@@ -257,8 +257,8 @@ type grepped struct {
 	NextCursor    string
 }
 
-// grep searches; an empty argument is left out.
-func grep(server *server, args map[string]any) grepped {
+// grep calls grep_codebase. It omits empty arguments.
+func grep(server *stdioServer, args map[string]any) grepAnswer {
 	server.t.Helper()
 	if args["cursor"] == "" {
 		delete(args, "cursor")
@@ -271,7 +271,7 @@ func grep(server *server, args map[string]any) grepped {
 	if result.failed {
 		server.t.Fatalf("grep_codebase %s: %s", text, result.text)
 	}
-	var out grepped
+	var out grepAnswer
 	server.decode([]byte(result.text), &out)
 	return out
 }

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// conformance is the official suite for servers, with the toolset that it asks for.
+// conformance runs the official suite for servers against a server with the toolset that the suite
+// requires.
 type conformance struct {
 	t    *testing.T
 	node string
@@ -20,11 +21,11 @@ type conformance struct {
 func newConformance(t *testing.T) *conformance {
 	t.Helper()
 	node := node24(t)
-	return &conformance{t, node, newSpace(t, nil).serve("--toolsets", "conformance").url + "/mcp"}
+	return &conformance{t, node, newWorkspace(t, nil).serve("--toolsets", "conformance").url + "/mcp"}
 }
 
-// run runs the suite and reads what it found. The exit code says little: it knows
-// no warnings, and not all scenarios count for it.
+// run runs the suite and reads its findings. The exit code is not enough: it ignores warnings and
+// some scenarios.
 func (c *conformance) run(args ...string) findings {
 	c.t.Helper()
 	out := c.t.TempDir()
@@ -45,10 +46,10 @@ type check struct {
 	ErrorMessage string `json:"errorMessage"`
 }
 
-// findings are the checks of every scenario that ran.
+// findings are the checks of each scenario that ran.
 type findings map[string][]check
 
-// scenarioFolder is a scenario and the time at which it ran.
+// scenarioFolder matches the name of a result folder: the scenario and the time at which it ran.
 var scenarioFolder = regexp.MustCompile(`^server-(.+)-\d{4}-\d\d-\d\dT[0-9-]+Z$`)
 
 func readFindings(t *testing.T, dir string) findings {
@@ -61,11 +62,11 @@ func readFindings(t *testing.T, dir string) findings {
 	for _, entry := range entries {
 		name := scenarioFolder.FindStringSubmatch(entry.Name())
 		if name == nil {
-			t.Fatalf("%s is no scenario", entry.Name())
+			t.Fatalf("%s is not a scenario", entry.Name())
 		}
 		data, err := os.ReadFile(filepath.Join(dir, entry.Name(), "checks.json"))
 		if err != nil {
-			t.Errorf("%s broke off: %v", name[1], err)
+			t.Errorf("%s stopped early: %v", name[1], err)
 		}
 		var checks []check
 		if err := json.Unmarshal(data, &checks); err != nil {
@@ -76,13 +77,13 @@ func readFindings(t *testing.T, dir string) findings {
 	return found
 }
 
-// noise are the notes with which the suite follows the traffic; they judge nothing.
+// noise are informational records of the traffic. They are not checks.
 var noise = []string{"outgoing-request", "incoming-response", "incoming-sse-event", "stream-closed", "server-sse-streams-functional"}
 
-// stub is the one check that the suite itself leaves open, for every server.
+// stub is the one check that the suite skips for every server.
 const stub = "tasks-status-notifications"
 
-// passes tells whether a check is as good as it can be.
+// passes reports whether a check passed.
 func (c check) passes() bool {
 	switch c.Status {
 	case "SUCCESS":
@@ -96,8 +97,8 @@ func (c check) passes() bool {
 	}
 }
 
-// judge fails the test for every check that does not pass, and counts the others.
-func (f findings) judge(t *testing.T) (passed int) {
+// check fails the test for every check that did not pass, and returns the number of the others.
+func (f findings) check(t *testing.T) (passed int) {
 	t.Helper()
 	for scenario, checks := range f {
 		if len(checks) == 0 {
@@ -115,8 +116,9 @@ func (f findings) judge(t *testing.T) (passed int) {
 	return passed
 }
 
-// Every check of the official suite passes, in both eras, whether it counts for
-// the score or not. An empty run would pass as well, so the numbers are checked.
+// TestConformance checks that every check of the official suite passes in both eras, whether or not
+// it counts for the score. A run without checks would pass too, so the test also checks their
+// number.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -129,7 +131,7 @@ func TestConformance(t *testing.T) {
 		t.Run(test.version, func(t *testing.T) {
 			t.Parallel()
 			found := newConformance(t).run("--requirements", test.version)
-			passed := found.judge(t)
+			passed := found.check(t)
 			if len(found) != test.scenarios || passed < test.checks {
 				t.Errorf("%d scenarios and %d checks passed, want %d and at least %d", len(found), passed, test.scenarios, test.checks)
 			}
@@ -138,14 +140,14 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// taskScenarios are those of the extension for tasks. The requirements run them
-// too, but as something that a server may do without.
+// taskScenarios are the scenarios of the tasks extension. The requirements run them too, but as
+// optional ones.
 var taskScenarios = []string{
 	"capability-negotiation", "dispatch-and-envelope", "lifecycle", "mrtr-composition", "mrtr-input", "request-headers",
 	"request-state-removal", "required-task-error", "status-notifications", "wire-fields",
 }
 
-// taskChecks is how many checks they have in all.
+// taskChecks is the total number of their checks.
 const taskChecks = 44
 
 func TestConformanceOfTasks(t *testing.T) {
@@ -155,7 +157,7 @@ func TestConformanceOfTasks(t *testing.T) {
 	for _, name := range taskScenarios {
 		scenario := "tasks-" + name
 		found := c.run("--scenario", scenario, "--spec-version", modernVersion, "--force")
-		got := found.judge(t)
+		got := found.check(t)
 		if len(found) != 1 || got == 0 && scenario != stub {
 			t.Errorf("%s: %d checks passed in %d scenarios", scenario, got, len(found))
 		}
@@ -167,8 +169,8 @@ func TestConformanceOfTasks(t *testing.T) {
 	note(t, "conformance of tasks: %d checks passed in %d scenarios", passed, len(taskScenarios))
 }
 
-// What is not a plain success must not slip through.
-func TestConformanceIsJudgedStrictly(t *testing.T) {
+// TestConformanceIsStrict checks that only a success passes.
+func TestConformanceIsStrict(t *testing.T) {
 	for _, test := range []struct {
 		id, status string
 		passes     bool
@@ -190,6 +192,6 @@ func TestConformanceIsJudgedStrictly(t *testing.T) {
 	}
 	name := fmt.Sprintf("server-%s-2026-11-15T20-35-24-293Z", stub)
 	if got := scenarioFolder.FindStringSubmatch(name); got == nil || got[1] != stub {
-		t.Errorf("%s is the scenario %v", name, got)
+		t.Errorf("%s belongs to scenario %v", name, got)
 	}
 }

@@ -15,13 +15,13 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// markup is what callers may write where people look: it must show as the text it is.
+// markup is HTML in a caller's text. Pages must show it as text.
 const markup = `<script>document.title='owned'</script><img src=x onerror="document.title='owned'">`
 
-// consoleSpace is a workspace in which every page of the console has something to show.
-func consoleSpace(t *testing.T) *space {
+// consoleWorkspace returns a workspace with content for every page of the console.
+func consoleWorkspace(t *testing.T) *workspace {
 	t.Helper()
-	s := newSpace(t, map[string]string{
+	s := newWorkspace(t, map[string]string{
 		"README.md":                               "# Project\n\nWords about it. TODO: more of them.\n",
 		"docs/adr/0001-database.md":               "# 1. SQLite\n\n## Decision\n\nWe keep state in SQLite.\n",
 		"src/main.go":                             "package main\n\n// main greets. DECISION: greet in English.\nfunc main() { println(\"hello\") }\n",
@@ -38,8 +38,8 @@ func consoleSpace(t *testing.T) *space {
 	return s
 }
 
-// busy makes some calls of each outcome.
-func (w *web) busy() {
+// makeCalls makes calls with each outcome.
+func (w *httpServer) makeCalls() {
 	w.t.Helper()
 	today := time.Now().Format(time.DateOnly)
 	for _, c := range []string{
@@ -53,13 +53,13 @@ func (w *web) busy() {
 	}
 }
 
-// request asks to write an entry, and gives the id of the request that waits.
-func (w *web) request(decision string) string {
+// request calls write_memory_entry and returns the id of the pending approval.
+func (w *httpServer) request(decision string) string {
 	w.t.Helper()
 	got := w.post("/tools/write_memory_entry", entryOf(decision), nil)
 	id := regexp.MustCompile(`/console/approvals/([0-9a-z]{10})`).FindSubmatch(got.body)
 	if id == nil {
-		w.t.Fatalf("it does not wait: %d %s", got.status, got.body)
+		w.t.Fatalf("the call is not pending: %d %s", got.status, got.body)
 	}
 	return string(id[1])
 }
@@ -68,11 +68,11 @@ func entryOf(decision string) string {
 	return `{"file":"decisions.jsonl","entry":{"timestamp":"2026-01-09T10:30:00Z","type":"stack","decision":` + quoted(decision) + `}}`
 }
 
-// TestApprovalsInABrowser: an agent asks, a person sees it without loading the page
-// again, and decides; the file holds what was approved and nothing else.
+// TestApprovalsInABrowser checks that a person sees an agent's request without reloading the page
+// and decides it, and that the file then contains only what was approved.
 func TestApprovalsInABrowser(t *testing.T) {
 	t.Parallel()
-	s := newSpace(t, nil)
+	s := newWorkspace(t, nil)
 	w := s.serve()
 	b := openBrowser(t)
 	ada := b.window(w, "approver", "ada")
@@ -80,44 +80,44 @@ func TestApprovalsInABrowser(t *testing.T) {
 	evaluate[bool](ada, `window.sameDocument = true`)
 	for _, verdict := range []string{"Approve", "Deny"} {
 		id := w.request("we " + verdict)
-		ada.sees("we " + verdict)
+		ada.waitForText("we " + verdict)
 		if !evaluate[bool](ada, `window.sameDocument === true`) {
-			t.Error("the page was loaded again")
+			t.Error("the page was reloaded")
 		}
 		ada.run(chromedp.Click(chromedp.CSS(`a[href="/console/approvals/` + id + `"]`)))
-		ada.sees("we " + verdict)
-		ada.shot("request-" + verdict)
+		ada.waitForText("we " + verdict)
+		ada.screenshot("request-" + verdict)
 		ada.press(verdict)
-		ada.sees("console:ada") // who decided: the page that the form leads to is there
+		ada.waitForText("console:ada") // shows who decided: the page after the form has loaded
 		ada.open("/console/approvals")
 		evaluate[bool](ada, `window.sameDocument = true`)
 		again := w.post("/tools/write_memory_entry", entryOf("we "+verdict), nil)
 		held := strings.Contains(s.read(".claude/memory/decisions.jsonl"), "we "+verdict)
 		if approved := verdict == "Approve"; approved != held || approved != (again.status == http.StatusOK) {
-			t.Errorf("%s: the repeated call got %d %s, and the file holds %q", verdict, again.status, again.body, s.read(".claude/memory/decisions.jsonl"))
+			t.Errorf("%s: the repeated call got %d %s, and the file contains %q", verdict, again.status, again.body, s.read(".claude/memory/decisions.jsonl"))
 		}
 	}
-	ada.clean("approvals")
+	ada.checkFaults("approvals")
 	w.end()
-	s.auditHolds()
+	s.verifyAudit()
 }
 
-// press clicks the button with these words. What it leads to may still be on its way:
-// sees waits for it, and open would end it.
+// press clicks the button with a text. The next page may still load: wait for it with waitForText,
+// because open would cancel it.
 func (v *tab) press(words string) {
 	v.t.Helper()
-	ctx, cancel := context.WithTimeout(v.ctx, patience)
+	ctx, cancel := context.WithTimeout(v.ctx, timeout)
 	defer cancel()
 	if _, err := chromedp.RunResponse(ctx, chromedp.Click(chromedp.Search(fmt.Sprintf(`//main//button[contains(normalize-space(.), %q)]`, words)))); err != nil {
-		v.t.Errorf("press %s at %s: %v\n%s", words, v.address(), err, v.shot("failed"))
+		v.t.Errorf("press %s at %s: %v\n%s", words, v.address(), err, v.screenshot("failed"))
 	}
 }
 
-// TestTwoDecideAtOnce: one of two who decide at the same time wins, and the other is
-// told who it was.
-func TestTwoDecideAtOnce(t *testing.T) {
+// TestConcurrentDecisions lets two people decide at the same time. One wins, and the other sees who
+// it was.
+func TestConcurrentDecisions(t *testing.T) {
 	t.Parallel()
-	s := newSpace(t, nil)
+	s := newWorkspace(t, nil)
 	w := s.serve()
 	b := openBrowser(t)
 	people := map[string]*tab{"ada": b.window(w, "approver", "ada"), "bob": b.window(w, "approver", "bob")}
@@ -126,8 +126,8 @@ func TestTwoDecideAtOnce(t *testing.T) {
 	for _, person := range people {
 		person.open("/console/approvals/" + id)
 	}
-	// The page of the slower person may show the decision before they click: then they have no
-	// button, and have lost.
+	// The page of the slower person may show the decision before the click. Then there is no button
+	// to click, and the other person has won.
 	const click = `(() => {
 		const button = [...document.querySelectorAll("main form button")].find(b => b.textContent.includes(%q))
 		if (button) button.click()
@@ -146,7 +146,7 @@ func TestTwoDecideAtOnce(t *testing.T) {
 	if clicks.Load() == 0 {
 		t.Fatal("nobody had a button")
 	}
-	for end := time.Now().Add(patience); strings.Contains(s.remit("approvals", "list").out, id); {
+	for end := time.Now().Add(timeout); strings.Contains(s.remit("approvals", "list").out, id); {
 		if time.Now().After(end) {
 			t.Fatal("nobody decided")
 		}
@@ -156,29 +156,30 @@ func TestTwoDecideAtOnce(t *testing.T) {
 	if again.status != http.StatusOK {
 		winner, loser, state = "bob", "ada", "denied"
 	}
-	people[loser].sees("console:" + winner)
-	people[loser].sees(state)
-	people[loser].shot("told")
+	people[loser].waitForText("console:" + winner)
+	people[loser].waitForText(state)
+	people[loser].screenshot("told")
 	if held := strings.Contains(s.read(".claude/memory/decisions.jsonl"), "both of us"); held != (winner == "ada") {
-		t.Errorf("%s decided, but the file holds %q", winner, s.read(".claude/memory/decisions.jsonl"))
+		t.Errorf("%s decided, but the file contains %q", winner, s.read(".claude/memory/decisions.jsonl"))
 	}
 	w.end()
 }
 
-// TestRolesInABrowser: who may only look has no buttons, and no way around that.
+// TestRolesInABrowser checks that a viewer has no buttons, and that the server rejects a viewer's
+// forms.
 func TestRolesInABrowser(t *testing.T) {
 	t.Parallel()
-	s := newSpace(t, nil)
+	s := newWorkspace(t, nil)
 	w := s.serve()
 	b := openBrowser(t)
 	eve := b.window(w, "viewer", "eve")
 	id := w.request("not hers")
 	eve.open("/console/approvals/" + id)
-	eve.sees("not hers")
+	eve.waitForText("not hers")
 	if buttons := evaluate[int](eve, `document.querySelectorAll("main form[method=post] button").length`); buttons != 0 {
 		t.Errorf("a viewer has %d buttons", buttons)
 	}
-	eve.clean("approval")
+	eve.checkFaults("approval")
 	for _, path := range []string{"/console/approvals/" + id + "/decide", "/console/tools/add_task/try", "/console/settings/tokens"} {
 		status := evaluate[int](eve, fmt.Sprintf(`fetch(%q, {method: "POST", body: new URLSearchParams({verdict: "approve", name: "x"})}).then(r => r.status)`, path))
 		if status != http.StatusForbidden {
@@ -191,13 +192,13 @@ func TestRolesInABrowser(t *testing.T) {
 	w.end()
 }
 
-// TestEveryPage: each page of the console, found by following links, loads without an
-// error, asks nobody else for anything, can be used by everybody, and fits.
+// TestEveryPage checks every page of the console that links lead to. It must load without errors
+// and without requests to other hosts, be accessible, and fit the window.
 func TestEveryPage(t *testing.T) {
 	t.Parallel()
-	s := consoleSpace(t)
+	s := consoleWorkspace(t)
 	w := s.serve()
-	w.busy()
+	w.makeCalls()
 	w.request("<b>bold</b> " + markup)
 	b := openBrowser(t)
 	admin := b.window(w, "admin", "ada")
@@ -211,12 +212,12 @@ func TestEveryPage(t *testing.T) {
 		}
 	}
 	t.Logf("%d pages: %s", len(pages), strings.Join(pages, " "))
-	for _, l := range looks() {
-		admin.as(l)
+	for _, l := range viewports() {
+		admin.emulate(l)
 		for _, path := range pages {
 			where := fmt.Sprintf("%s %s", path, l)
 			admin.open(path)
-			admin.settled()
+			admin.waitSettled()
 			title := evaluate[string](admin, `document.title`)
 			if title == "owned" || title == "" {
 				t.Errorf("%s: the title is %q", where, title)
@@ -224,39 +225,38 @@ func TestEveryPage(t *testing.T) {
 			if wide := evaluate[int](admin, `document.documentElement.scrollWidth - document.documentElement.clientWidth`); wide > 0 {
 				t.Errorf("%s: the page is %d px wider than the window", where, wide)
 			}
-			admin.clean(where)
-			admin.usable(where)
-			admin.settled()
-			admin.clean(where + " after axe")
-			admin.shot(pictureOf(path) + "-" + l.String())
+			admin.checkFaults(where)
+			admin.checkAccessibility(where)
+			admin.waitSettled()
+			admin.checkFaults(where + " after axe")
+			admin.screenshot(pictureOf(path) + "-" + l.String())
 		}
 	}
 	w.end()
 }
 
-// settled waits until scripts have done what they do at first, and have got what they
-// asked for.
-func (v *tab) settled() {
+// waitSettled waits until the scripts of the page have run and their requests have finished.
+func (v *tab) waitSettled() {
 	v.t.Helper()
-	for deadline := time.Now().Add(patience); ; {
-		// A browser without time to paint gives no animation frame for minutes; then a second has
-		// to do.
+	for deadline := time.Now().Add(timeout); ; {
+		// A browser that has no time to paint may give no animation frame for minutes. Then one
+		// second is enough.
 		evaluate[bool](v, `new Promise(done => { setTimeout(() => done(true), 1000); requestAnimationFrame(() => setTimeout(() => done(true), 60)); })`)
-		open := v.waits()
+		open := v.pending()
 		if len(open) == 0 {
 			return
 		}
 		if time.Now().After(deadline) {
-			v.t.Fatalf("%s never gets %s", v.address(), strings.Join(open, ", "))
+			v.t.Fatalf("%s: these requests do not finish: %s", v.address(), strings.Join(open, ", "))
 		}
 	}
 }
 
-// mostOfAKind is how many pages are looked at that differ only in what they are about.
-const mostOfAKind = 2
+// maxPagesOfKind limits how many pages of the same kind are checked.
+const maxPagesOfKind = 2
 
-// crawl finds the pages of the console by following links from the overview, and from
-// what people get by typing.
+// crawl returns the pages of the console: those that links lead to from the overview, and some that
+// people reach by typing.
 func (v *tab) crawl() []string {
 	v.t.Helper()
 	queue, found := []string{"/", "/console/search?q=TODO", "/console/tasks?user=ada", "/console/files/src/main.go", "/console/calls?tool=hello&outcome=error"}, []string(nil)
@@ -275,7 +275,7 @@ func (v *tab) crawl() []string {
 				continue
 			}
 			seen[to] = true
-			if kind := kindOfPage(to); kinds[kind] < mostOfAKind {
+			if kind := kindOfPage(to); kinds[kind] < maxPagesOfKind {
 				kinds[kind]++
 				queue = append(queue, to)
 			}
@@ -284,7 +284,8 @@ func (v *tab) crawl() []string {
 	return found
 }
 
-// kindOfPage is what pages have in common that show the same of something else.
+// kindOfPage returns the kind of a page: pages about different items of one type have the same
+// kind.
 func kindOfPage(path string) string {
 	path, query, _ := strings.Cut(path, "?")
 	parts := strings.Split(strings.Trim(path, "/"), "/")
@@ -301,7 +302,7 @@ func kindOfPage(path string) string {
 	return kind
 }
 
-// pictureOf names the picture of a page.
+// pictureOf returns the screenshot name of a page.
 func pictureOf(path string) string {
 	name := strings.Trim(strings.NewReplacer("/console/", "", "?", "-", "&", "-", "=", "-", "/", "-", "%", "").Replace(path), "-")
 	if name == "" {

@@ -14,8 +14,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// hostile is a lesson of somebody who wants to know who reads it, or to run something
-// in their browser.
+// hostile is a lesson that tries to track its readers or to run code in their browsers.
 const hostile = "# Hostile\n\n" + markup + "\n\n" +
 	"![pixel](http://203.0.113.1/p.png) ![pixel](//203.0.113.1/p.png) ![pixel](HTTPS://203.0.113.1/p.png) <img src=\"http://203.0.113.1/p.png\">\n\n" +
 	"[a](javascript:alert(1)) [b](JaVaScRiPt:alert(1)) [c](java&#x0a;script:alert(1)) [d](&#1;javascript:alert(1)) [e](data:text/html,x) [f](vbscript:x) <javascript:alert(1)>\n\n" +
@@ -25,10 +24,10 @@ const hostile = "# Hostile\n\n" + markup + "\n\n" +
 const badPicture = `<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9" onload="document.title='owned'"><script>document.title='owned'</script>` +
 	`<image href="http://203.0.113.1/p.png" width="9" height="9"/></svg>`
 
-// contentSpace is a workspace with what is too long, too much or ill-meant.
-func contentSpace(t *testing.T) *space {
+// hostileWorkspace returns a workspace with very long, very large and hostile content.
+func hostileWorkspace(t *testing.T) *workspace {
 	t.Helper()
-	s := newSpace(t, map[string]string{
+	s := newWorkspace(t, map[string]string{
 		"line.txt":                       strings.Repeat("word ", 1<<20/5) + "\n",
 		"long.md":                        strings.Repeat("Words *and* more.\n\n", 1<<20/20),
 		".env":                           "SECRET=hunter2\n",
@@ -49,48 +48,48 @@ func contentSpace(t *testing.T) *space {
 	return s
 }
 
-// TestContentsInABrowser: nothing that others wrote runs, asks other servers for
-// anything, or keeps the browser busy; and the history shows what changed.
-func TestContentsInABrowser(t *testing.T) {
+// TestHostileContentInABrowser checks that content of others runs no code, sends no requests to
+// other hosts and does not block the browser, and that the history shows changes.
+func TestHostileContentInABrowser(t *testing.T) {
 	t.Parallel()
-	s := contentSpace(t)
+	s := hostileWorkspace(t)
 	w := s.serve()
 	ada := openBrowser(t).window(w, "viewer", "ada")
 	for _, path := range []string{
 		"/console/books/course/read/lessons/hostile.md", "/console/books/course/read/lessons/long.md", "/console/books/course/read/lessons/long.md?page=2",
 		"/console/files/line.txt", "/console/files/long.md", "/console/memory", "/console/search?q=words",
 	} {
-		ada.open(path) // which ends what hangs
-		ada.settled()
+		ada.open(path) // stops a page that hangs
+		ada.waitSettled()
 		if title := evaluate[string](ada, `document.title`); title == "owned" || title == "" {
 			t.Errorf("%s: the title is %q", path, title)
 		}
-		ada.clean(path)
+		ada.checkFaults(path)
 	}
 	ada.open("/console/books/course/read/lessons/hostile.md")
 	if links := evaluate[int](ada, `[...document.querySelectorAll("main article a")].filter(a => !/^https?:$/.test(a.protocol)).length`); links != 0 {
-		t.Errorf("%d links run something", links)
+		t.Errorf("%d links run code", links)
 	}
 	ada.run(chromedp.Click(chromedp.CSS(`main a[href*="/changes/"]`)))
-	ada.sees("One line more.")
-	for _, l := range looks() {
-		ada.as(l)
-		ada.settled()
-		ada.usable("a change " + l.String())
-		ada.clean("a change " + l.String())
-		ada.shot("change-" + l.String())
+	ada.waitForText("One line more.")
+	for _, l := range viewports() {
+		ada.emulate(l)
+		ada.waitSettled()
+		ada.checkAccessibility("a change " + l.String())
+		ada.checkFaults("a change " + l.String())
+		ada.screenshot("change-" + l.String())
 	}
 	w.end()
 }
 
-// TestPictureThatIsAProgram: an SVG with scripts shows, and does nothing else. Browsers
-// tell of requests that a policy stops, so a server tells which ones came.
-func TestPictureThatIsAProgram(t *testing.T) {
+// TestSVGScriptsDoNotRun checks that an SVG with scripts is shown but does not run them. Browsers
+// also report requests that a policy blocks, so a server counts those that arrive.
+func TestSVGScriptsDoNotRun(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 	defer elsewhere.Close()
-	s := newSpace(t, map[string]string{
+	s := newWorkspace(t, map[string]string{
 		"course/lessons/one.md":        "# One\n",
 		"course/assets/images/bad.svg": strings.ReplaceAll(badPicture, "http://203.0.113.1", elsewhere.URL),
 	})
@@ -100,24 +99,24 @@ func TestPictureThatIsAProgram(t *testing.T) {
 	w := s.serve()
 	ada := openBrowser(t).window(w, "viewer", "ada")
 	evaluate[bool](ada, `location.assign("/console/books/course/asset/assets/images/bad.svg"), true`)
-	for deadline := time.Now().Add(patience); evaluate[string](ada, `document.documentElement.tagName + document.readyState`) != "svgcomplete"; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout); evaluate[string](ada, `document.documentElement.tagName + document.readyState`) != "svgcomplete"; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("the picture never shows")
+			t.Fatal("the picture does not load")
 		}
 	}
 	if title := evaluate[string](ada, `document.title`); title == "owned" {
 		t.Error("its script ran")
 	}
 	if n := asked.Load(); n > 0 {
-		t.Errorf("it asked another server %d times", n)
+		t.Errorf("it sent %d requests to another server", n)
 	}
 	w.end()
 }
 
-// TestPathsOfPages: what tools refuse, pages refuse too, and the audit tells of it.
-func TestPathsOfPages(t *testing.T) {
+// TestPagesDenyPaths checks that pages deny the same paths as tools, with an audit record.
+func TestPagesDenyPaths(t *testing.T) {
 	t.Parallel()
-	s := contentSpace(t)
+	s := hostileWorkspace(t)
 	w := s.serve()
 	ada := openBrowser(t).window(w, "viewer", "ada")
 	paths := map[string]string{
@@ -131,7 +130,7 @@ func TestPathsOfPages(t *testing.T) {
 		}
 	}
 	w.end()
-	s.auditHolds()
+	s.verifyAudit()
 	kept, err := filepath.Glob(filepath.Join(s.root, ".remit", "audit", "*.jsonl"))
 	if err != nil || len(kept) == 0 {
 		t.Fatal(kept, err)
@@ -142,7 +141,7 @@ func TestPathsOfPages(t *testing.T) {
 	}
 	for _, name := range paths {
 		if !strings.Contains(string(text), `"path":"`+name+`"},"outcome":"denied"`) {
-			t.Errorf("the audit does not tell that %s was refused", name)
+			t.Errorf("there is no audit record of the denied path %s", name)
 		}
 	}
 }

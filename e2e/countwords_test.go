@@ -7,11 +7,11 @@ import (
 	"remit/internal/engine"
 )
 
-// Tools stands for the tools of a toolset in docs/adding-a-tool.md. What follows is the code
-// of that document, which TestAddingATool compares and binds.
+// Tools are the tools of a toolset in docs/adding-a-tool.md. The code below is that of the
+// document. TestAddingATool compares and binds it.
 type Tools struct{}
 
-// handlers is the table with the one line that the document adds.
+// handlers is the table of handlers with the line that the document adds.
 func (t *Tools) handlers() map[string]engine.Handler {
 	return map[string]engine.Handler{
 		"count_words": engine.Handle(t.CountWords),

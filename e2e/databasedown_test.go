@@ -8,51 +8,52 @@ import (
 	"testing"
 	"time"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // to look at the database past Remit
+	_ "github.com/jackc/pgx/v5/stdlib" // to read the database without Remit
 	_ "modernc.org/sqlite"             // as above
 
 	"remit/internal/stores/sqlstore/pgtest"
 )
 
-// down is the envelope of seed 002 around one plain sentence.
-var down = regexp.MustCompile(`^{"success":false,"error":{"code":"processing_error","message":"[A-Z][a-z_ ,;]+","details":{}}}$`)
+// databaseDown matches seed 002's error envelope with one plain sentence.
+var databaseDown = regexp.MustCompile(`^{"success":false,"error":{"code":"processing_error","message":"[A-Z][a-z_ ,;]+","details":{}}}$`)
 
-// A database that is down gives the seed's error without a word of the inside, and
-// the server goes on by itself when it is back. One that is down at the start is
-// waited for just so.
+// TestPostgresDown checks that calls fail with the seed's error and no internal details while the
+// database is down, and that the server recovers by itself. It also waits for a database that is
+// down at the start.
 func TestPostgresDown(t *testing.T) {
 	t.Parallel()
 	pg := pgtest.New(t)
 	pg.Stop(t)
-	w := newSpace(t, nil).serve("--toolsets", "tasks", "--database", pg.URL())
+	w := newWorkspace(t, nil).serve("--toolsets", "tasks", "--database", pg.URL())
 	add := func() httpAnswer { return w.post("/tools/add_task", `{"user_id":"ann","title":"x"}`, nil) }
 	for range 2 {
-		if got := add(); got.status != http.StatusInternalServerError || !down.Match(got.body) {
+		if got := add(); got.status != http.StatusInternalServerError || !databaseDown.Match(got.body) {
 			t.Errorf("down: status %d: %s", got.status, got.body)
 		}
-		if got := fetched(t, w.url+"/health"); got.status != http.StatusServiceUnavailable {
+		if got := getFrom(t, w.url+"/health"); got.status != http.StatusServiceUnavailable {
 			t.Errorf("health while the database is down: status %d: %s", got.status, got.body)
 		}
 		pg.Start(t)
-		end := time.Now().Add(patience)
+		end := time.Now().Add(timeout)
 		for add().status != http.StatusOK {
 			if time.Now().After(end) {
-				t.Fatalf("it does not recover: %s", w.stderr)
+				t.Fatalf("the server does not recover: %s", w.stderr)
 			}
 			time.Sleep(50 * time.Millisecond)
 		}
-		if got := fetched(t, w.url+"/health"); got.status != http.StatusOK {
-			t.Errorf("health while all is well: status %d: %s", got.status, got.body)
+		if got := getFrom(t, w.url+"/health"); got.status != http.StatusOK {
+			t.Errorf("health while the database is up: status %d: %s", got.status, got.body)
 		}
 		pg.Stop(t)
 	}
 }
 
-// A database of a newer version is refused with a sentence, and left as it is.
+// TestNewerDatabase checks that a database of a newer version is rejected with one sentence and not
+// changed.
 func TestNewerDatabase(t *testing.T) {
 	t.Parallel()
 	onEachDatabase(t, func(t *testing.T, flags ...string) {
-		s := newSpace(t, nil)
+		s := newWorkspace(t, nil)
 		if got := s.remit(append([]string{"call", "add_task", "user_id=ann", "title=x", "--toolsets", "tasks"}, flags...)...); got.code != 0 {
 			t.Fatalf("add: %s%s", got.out, got.errOut)
 		}

@@ -8,16 +8,16 @@ import (
 	"remit/internal/stores/sqlstore/pgtest"
 )
 
-// onEachDatabase runs a test on SQLite, and on an empty database of PostgreSQL. The
-// flags go with every command of the test.
+// onEachDatabase runs a test on SQLite and on an empty PostgreSQL database. Every command of the
+// test needs the flags.
 func onEachDatabase(t *testing.T, test func(t *testing.T, flags ...string)) {
 	t.Helper()
 	t.Run("SQLite", func(t *testing.T) { test(t) })
 	t.Run("PostgreSQL", func(t *testing.T) { test(t, "--database", pgtest.Database(t)) })
 }
 
-// flags are those that every command in the workspace needs.
-func (s *space) flags() []string {
+// flags returns the flags that every command in the workspace needs.
+func (s *workspace) flags() []string {
 	flags := []string{"--root", s.root}
 	if s.database != "" {
 		flags = append(flags, "--database", s.database)
@@ -25,7 +25,7 @@ func (s *space) flags() []string {
 	return flags
 }
 
-// emptyAll makes a database as good as new: its tables stay, with nothing in them.
+// emptyAll deletes the rows of all tables and restarts the sequences. The tables stay.
 const emptyAll = `DO $$
 DECLARE
 	names TEXT;

@@ -14,36 +14,36 @@ import (
 	"time"
 )
 
-// promise is an entry whose place the server has acknowledged.
-type promise struct {
+// ack is an entry and the line number that the server acknowledged for it.
+type ack struct {
 	entry  string
 	number int
 }
 
-// writer sends entries to one server and notes what it acknowledges.
+// writer sends entries to one server and records which ones it acknowledges.
 type writer struct {
-	*server
+	*stdioServer
 	name    string
-	tokens  chan struct{}     // if set, each call takes one and its answer gives it back
-	sent    map[string]string // entry by id of the call
-	order   []string          // ids as they were sent
-	numbers map[string]int    // acknowledged, by id
+	tokens  chan struct{}     // if set, each call takes a token and its answer returns it
+	sent    map[string]string // entry by call id
+	order   []string          // ids in the order of sending
+	numbers map[string]int    // acknowledged line numbers by call id
 }
 
 const memoryFile = "progress_log.jsonl"
 
-// writer starts a server, and returns when it is up.
-func (s *space) writer(name string) *writer {
+// writer starts a server and waits until it is ready.
+func (s *workspace) writer(name string) *writer {
 	s.t.Helper()
 	w := &writer{
-		server: s.stdio("--toolsets", "learning-os", "--approve", "auto"),
-		name:   name, sent: map[string]string{}, numbers: map[string]int{},
+		stdioServer: s.stdio("--toolsets", "learning-os", "--approve", "auto"),
+		name:        name, sent: map[string]string{}, numbers: map[string]int{},
 	}
 	w.ask("ping", `{}`)
 	return w
 }
 
-// sendAll pipelines n entries, no two of which are alike.
+// sendAll sends n different entries without waiting for answers.
 func (w *writer) sendAll(n int) error {
 	for range n {
 		if w.tokens != nil {
@@ -62,8 +62,8 @@ func (w *writer) sendAll(n int) error {
 	return nil
 }
 
-// take notes one answer.
-func (w *writer) take(m message) {
+// receive records one answer.
+func (w *writer) receive(m message) {
 	w.t.Helper()
 	var body struct {
 		Success bool `json:"success"`
@@ -80,17 +80,17 @@ func (w *writer) take(m message) {
 	w.numbers[string(m.ID)] = body.Number
 }
 
-// atOnce lets a writer have no more than so many calls under way.
-func (w *writer) atOnce(most int) {
+// limitInFlight limits how many calls a writer has in flight.
+func (w *writer) limitInFlight(most int) {
 	w.tokens = make(chan struct{}, most)
 	for range most {
 		w.tokens <- struct{}{}
 	}
 }
 
-// takeAll notes answers until the server is gone, and kills it after the first so
-// many (0: never). What was on its way by then was acknowledged as well.
-func (w *writer) takeAll(killAfter int) {
+// receiveAll records answers until the server has ended. It kills the server after killAfter
+// answers; 0 means never. Answers that were on their way by then count too.
+func (w *writer) receiveAll(killAfter int) {
 	w.t.Helper()
 	for count := 1; ; count++ {
 		line, open := w.line()
@@ -98,20 +98,20 @@ func (w *writer) takeAll(killAfter int) {
 			return
 		}
 		if line[len(line)-1] != '\n' {
-			return // the kill cut the answer itself; nobody could read it
+			return // the kill cut off this answer
 		}
-		w.take(w.parse(line))
+		w.receive(w.parse(line))
 		if count == killAfter {
-			w.space.check(w.cmd.Process.Kill())
+			w.workspace.check(w.cmd.Process.Kill())
 		}
 	}
 }
 
-// promises lists what was acknowledged. Within one connection the numbers rise in
-// the order in which the calls were sent.
-func (w *writer) promises() []promise {
+// acks returns the acknowledged entries. Within one connection, line numbers must increase in the
+// order of the calls.
+func (w *writer) acks() []ack {
 	w.t.Helper()
-	var made []promise
+	var made []ack
 	before := 0
 	for _, id := range w.order {
 		number, acknowledged := w.numbers[id]
@@ -122,26 +122,26 @@ func (w *writer) promises() []promise {
 			w.t.Errorf("%s: call %s got number %d, an earlier one got %d", w.name, id, number, before)
 		}
 		before = number
-		made = append(made, promise{w.sent[id], number})
+		made = append(made, ack{w.sent[id], number})
 	}
 	return made
 }
 
-// keeps fails the test unless every promise is kept: each line is where it was
-// said to be, no two share a number, and every line of the file is whole. What a
-// kill has left behind the last line was promised to nobody.
-func (s *space) keeps(promises []promise) {
+// checkKept fails the test unless every acknowledged entry is at its line, no two share a line
+// number, and every line of the file is complete. A partial line at the end is allowed after a
+// kill, because nobody got an acknowledgement for it.
+func (s *workspace) checkKept(acks []ack) {
 	s.t.Helper()
-	lines, _ := s.logged()
+	lines, _ := s.logLines()
 	taken := map[int]bool{}
-	for _, p := range promises {
+	for _, p := range acks {
 		switch {
 		case taken[p.number]:
 			s.t.Errorf("number %d was given twice", p.number)
 		case p.number > len(lines):
 			s.t.Errorf("line %d was acknowledged, but the file has %d", p.number, len(lines))
 		case lines[p.number-1] != p.entry:
-			s.t.Errorf("line %d is %s, acknowledged was %s", p.number, clip(lines[p.number-1]), clip(p.entry))
+			s.t.Errorf("line %d is %s, want %s", p.number, clip(lines[p.number-1]), clip(p.entry))
 		}
 		taken[p.number] = true
 	}
@@ -151,24 +151,25 @@ func (s *space) keeps(promises []promise) {
 			s.t.Errorf("line %d is not JSON: %s", i+1, clip(line))
 		}
 		if seen[line] {
-			s.t.Errorf("line %d is there twice: %s", i+1, clip(line))
+			s.t.Errorf("line %d is a duplicate: %s", i+1, clip(line))
 		}
 		seen[line] = true
 	}
 }
 
-// logged gives the whole lines of the file, and what follows the last of them.
-func (s *space) logged() (lines []string, tail string) {
+// logLines returns the complete lines of the file, and the rest after the last of them.
+func (s *workspace) logLines() (lines []string, tail string) {
 	s.t.Helper()
 	lines = strings.Split(s.read(".claude/memory/"+memoryFile), "\n")
 	last := len(lines) - 1
 	return lines[:last], lines[last]
 }
 
-// audited fails the test unless the hash chain is intact and every promise is on record.
-func (s *space) audited(promises []promise) {
+// checkAudited fails the test unless the hash chain is intact and every acknowledged entry has an
+// audit record.
+func (s *workspace) checkAudited(acks []ack) {
 	s.t.Helper()
-	s.auditHolds()
+	s.verifyAudit()
 	got := s.remit("audit", "list", "--json", "--limit", "100000", "--tool", "write_memory_entry", "--outcome", "ok")
 	var records []struct {
 		Arguments struct {
@@ -185,27 +186,27 @@ func (s *space) audited(promises []promise) {
 	for _, r := range records {
 		recorded[r.Arguments.Entry.SHA256] = true
 	}
-	for _, p := range promises {
+	for _, p := range acks {
 		sum := sha256.Sum256([]byte(p.entry))
 		if !recorded[hex.EncodeToString(sum[:8])] {
-			s.t.Errorf("acknowledged, but not on record: %s", clip(p.entry))
+			s.t.Errorf("acknowledged, but not in the audit log: %s", clip(p.entry))
 		}
 	}
 }
 
-// Two processes write to one file as fast as they can: everything at once, and as
-// sixteen callers do, which makes many small batches that contend for the file.
+// TestTwoProcessesLoseNothing lets two processes write to one file as fast as they can: with all
+// calls in flight, with 16, which makes many small batches that contend for the file, and with one.
 func TestTwoProcessesLoseNothing(t *testing.T) {
 	t.Parallel()
 	const each = 200
-	for _, atOnce := range []int{each, 16, 1} {
-		t.Run(fmt.Sprintf("%d at once", atOnce), func(t *testing.T) {
+	for _, inFlight := range []int{each, 16, 1} {
+		t.Run(fmt.Sprintf("%d in flight", inFlight), func(t *testing.T) {
 			t.Parallel()
-			s := newSpace(t, nil)
+			s := newWorkspace(t, nil)
 			one, two := s.writer("one"), s.writer("two")
 			var sending sync.WaitGroup
 			for _, w := range []*writer{one, two} {
-				w.atOnce(atOnce)
+				w.limitInFlight(inFlight)
 				sending.Go(func() {
 					if err := w.sendAll(each); err != nil {
 						t.Errorf("send: %v", err)
@@ -213,28 +214,28 @@ func TestTwoProcessesLoseNothing(t *testing.T) {
 					w.stdin.Close()
 				})
 			}
-			takeBoth(one, two)
+			receiveBoth(one, two)
 			sending.Wait()
-			var all []promise
+			var all []ack
 			for _, w := range []*writer{one, two} {
-				w.exited(0)
-				made := w.promises()
+				w.checkExit(0)
+				made := w.acks()
 				if len(made) != each {
 					t.Errorf("%s: %d acknowledged, want %d", w.name, len(made), each)
 				}
 				all = append(all, made...)
 			}
-			s.keeps(all)
-			if lines, tail := s.logged(); len(lines) != 2*each || tail != "" {
+			s.checkKept(all)
+			if lines, tail := s.logLines(); len(lines) != 2*each || tail != "" {
 				t.Errorf("%d lines and %q, want %d", len(lines), tail, 2*each)
 			}
-			s.audited(all)
+			s.checkAudited(all)
 		})
 	}
 }
 
-// takeBoth notes the answers of two servers as they come, until both are gone.
-func takeBoth(one, two *writer) {
+// receiveBoth records the answers of two servers until both have ended.
+func receiveBoth(one, two *writer) {
 	one.t.Helper()
 	left, right := one.lines, two.lines
 	for left != nil || right != nil {
@@ -251,78 +252,78 @@ func takeBoth(one, two *writer) {
 			if !open {
 				right = nil
 			}
-		case <-time.After(patience):
-			one.t.Fatalf("the servers say nothing; stderr: %s%s", one.stderr, two.stderr)
+		case <-time.After(timeout):
+			one.t.Fatalf("no line from the servers before the timeout; stderr: %s%s", one.stderr, two.stderr)
 		}
 		if open {
-			w.take(w.parse(line))
+			w.receive(w.parse(line))
 		}
 	}
 }
 
-// One process is killed in the middle, again and again and each time at another
-// moment, while another goes on. What was acknowledged stays.
+// TestKilledProcessLosesNothing kills one process at different moments while another one writes.
+// Acknowledged entries stay.
 func TestKilledProcessLosesNothing(t *testing.T) {
 	t.Parallel()
 	const calls = 200
-	s := newSpace(t, nil)
-	var all []promise
+	s := newWorkspace(t, nil)
+	var all []ack
 	for round, killAfter := range []int{1, 7, 40, 100, 160} {
-		victim, witness := s.writer(fmt.Sprintf("victim%d", round)), s.writer(fmt.Sprintf("witness%d", round))
+		victim, survivor := s.writer(fmt.Sprintf("victim%d", round)), s.writer(fmt.Sprintf("survivor%d", round))
 		var sending sync.WaitGroup
-		sending.Go(func() { _ = victim.sendAll(calls) }) // it fails when the victim is gone
+		sending.Go(func() { _ = victim.sendAll(calls) }) // fails when the victim has been killed
 		sending.Go(func() {
-			if err := witness.sendAll(calls / 4); err != nil {
-				t.Errorf("the witness cannot send: %v", err)
+			if err := survivor.sendAll(calls / 4); err != nil {
+				t.Errorf("the survivor cannot send: %v", err)
 			}
-			witness.stdin.Close()
+			survivor.stdin.Close()
 		})
-		victim.takeAll(killAfter)
+		victim.receiveAll(killAfter)
 		sending.Wait()
-		witness.takeAll(0)
-		witness.exited(0)
-		if got := len(witness.numbers); got != calls/4 {
-			t.Errorf("round %d: the witness got %d of %d answers", round, got, calls/4)
+		survivor.receiveAll(0)
+		survivor.checkExit(0)
+		if got := len(survivor.numbers); got != calls/4 {
+			t.Errorf("round %d: the survivor got %d of %d answers", round, got, calls/4)
 		}
 		if got := len(victim.numbers); got < killAfter {
 			t.Errorf("round %d: killed too early, after %d answers", round, got)
 		}
-		all = append(append(all, victim.promises()...), witness.promises()...)
-		s.keeps(all)
-		s.audited(all)
+		all = append(append(all, victim.acks()...), survivor.acks()...)
+		s.checkKept(all)
+		s.checkAudited(all)
 	}
-	// A later process goes on where they ended.
-	lines, tail := s.logged()
+	// A later process continues with the next line number.
+	lines, tail := s.logLines()
 	before := len(lines)
 	if json.Valid([]byte(tail)) {
-		before++ // only its newline is missing, and that is made up for
+		before++ // only its newline is missing, and the next writer adds it
 	}
-	heir := s.writer("heir")
-	s.check(heir.sendAll(3))
-	heir.stdin.Close()
-	heir.takeAll(0)
-	heir.exited(0)
-	made := heir.promises()
+	successor := s.writer("successor")
+	s.check(successor.sendAll(3))
+	successor.stdin.Close()
+	successor.receiveAll(0)
+	successor.checkExit(0)
+	made := successor.acks()
 	if got := []int{made[0].number, made[1].number, made[2].number}; !slices.Equal(got, []int{before + 1, before + 2, before + 3}) {
-		t.Errorf("after %d lines the next ones are %v", before, got)
+		t.Errorf("after %d lines the next numbers are %v", before, got)
 	}
-	s.keeps(append(all, made...))
-	s.audited(append(all, made...))
-	if _, tail := s.logged(); tail != "" {
-		t.Errorf("the file ends within a line: %s", clip(tail))
+	s.checkKept(append(all, made...))
+	s.checkAudited(append(all, made...))
+	if _, tail := s.logLines(); tail != "" {
+		t.Errorf("the file ends in a partial line: %s", clip(tail))
 	}
 }
 
-// What a crash left of a line that nobody was promised is set aside, not lost and
-// not in the way. The audit record is mended in the same manner.
+// TestTornTailIsSetAside checks that a partial line which a crash left behind is moved to another
+// file, and does not affect later lines. The same holds for audit records.
 func TestTornTailIsSetAside(t *testing.T) {
 	t.Parallel()
-	s := newSpace(t, nil)
+	s := newWorkspace(t, nil)
 	first := s.writer("first")
 	s.check(first.sendAll(2))
 	first.stdin.Close()
-	first.takeAll(0)
-	first.exited(0)
+	first.receiveAll(0)
+	first.checkExit(0)
 
 	const fragment = `{"timestamp":"2026-01-09T10:30:00Z","ty`
 	log := s.path(".claude/memory/" + memoryFile)
@@ -333,20 +334,20 @@ func TestTornTailIsSetAside(t *testing.T) {
 	}
 	day := days[len(days)-1]
 	s.append(day, `{"time":"2026-01-`)
-	s.auditHolds() // a crash is no forgery
+	s.verifyAudit() // a crash does not count as tampering
 
 	second := s.writer("second")
 	s.check(second.sendAll(2))
 	second.stdin.Close()
-	second.takeAll(0)
-	second.exited(0)
+	second.receiveAll(0)
+	second.checkExit(0)
 
-	all := append(first.promises(), second.promises()...)
+	all := append(first.acks(), second.acks()...)
 	if len(all) != 4 || all[2].number != 3 {
 		t.Errorf("the torn line was counted: %v", all)
 	}
-	s.keeps(all)
-	s.audited(all)
+	s.checkKept(all)
+	s.checkAudited(all)
 	for file, want := range map[string]string{log: fragment, day: `{"time":"2026-01-`} {
 		kept, err := os.ReadFile(file + ".torn")
 		if err != nil || strings.TrimSuffix(string(kept), "\n") != want {
@@ -355,7 +356,7 @@ func TestTornTailIsSetAside(t *testing.T) {
 	}
 }
 
-func (s *space) append(name, text string) {
+func (s *workspace) append(name, text string) {
 	s.t.Helper()
 	f, err := os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0)
 	s.check(err)

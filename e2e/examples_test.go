@@ -17,7 +17,7 @@ import (
 	"remit/internal/engine/approval"
 )
 
-// modeOf is how approval goes in an example: nobody is asked unless it says so.
+// modeOf returns the approval mode of an example: automatic unless the example sets one.
 func modeOf(e contract.Example) string {
 	if e.Approve == "" {
 		return string(approval.Auto)
@@ -25,10 +25,10 @@ func modeOf(e contract.Example) string {
 	return e.Approve
 }
 
-// hiddenSet is the toolset that no list names.
+// hiddenSet is a toolset that no list contains.
 const hiddenSet = "conformance"
 
-// example is an example of a tool, and where it stands.
+// example is an example of a tool, with its toolset and contract.
 type example struct {
 	contract.Example
 	set  *contract.Set
@@ -43,10 +43,11 @@ func (e example) call(t *testing.T, do callFunc) toolResult {
 	return do(t, e.tool.Name, e.Arguments.Append(nil))
 }
 
-// shares tells whether the example can have its workspace with others: it changes nothing.
-func (e example) shares() bool { return e.tool.Hints.ReadOnly && len(e.Before) == 0 }
+// sharesWorkspace reports whether the example can share a workspace with others because it changes
+// nothing.
+func (e example) sharesWorkspace() bool { return e.tool.Hints.ReadOnly && len(e.Before) == 0 }
 
-// exampleSets are the examples of all toolsets, or of those that are named.
+// exampleSets returns the examples of all toolsets, or of the given ones.
 func exampleSets(t *testing.T, names ...string) map[string][]example {
 	t.Helper()
 	sets, err := catalog.Load(hiddenSet)
@@ -67,13 +68,13 @@ func exampleSets(t *testing.T, names ...string) map[string][]example {
 	return all
 }
 
-// groups puts examples together that can have one workspace: those that only read the same
-// files, and are approved in the same way. Any other has its own.
-func groups(all []example) (found [][]example) {
+// groupExamples puts examples in one group if they can share a workspace: they only read, need the
+// same files and have the same approval mode. All others are alone in their group.
+func groupExamples(all []example) (found [][]example) {
 	for _, e := range all {
 		at := slices.IndexFunc(found, func(group []example) bool {
 			first := group[0]
-			return e.shares() && first.shares() && modeOf(e.Example) == modeOf(first.Example) && cmp.Equal(e.Given, first.Given)
+			return e.sharesWorkspace() && first.sharesWorkspace() && modeOf(e.Example) == modeOf(first.Example) && cmp.Equal(e.Given, first.Given)
 		})
 		if at < 0 {
 			found = append(found, []example{e})
@@ -84,37 +85,38 @@ func groups(all []example) (found [][]example) {
 	return found
 }
 
-// replays is a way to replay examples.
-type replays struct {
-	front front
-	fresh func(t *testing.T, given map[string]string) *space // makes a workspace
-	// judge looks at what an example answers; again calls it once more.
-	judge func(t *testing.T, s *space, e example, got toolResult, again func() toolResult)
+// replay is a way to replay examples.
+type replay struct {
+	frontend frontend
+	fresh    func(t *testing.T, given map[string]string) *workspace // creates a workspace
+	// check checks the answer to an example; again repeats the call.
+	check func(t *testing.T, s *workspace, e example, got toolResult, again func() toolResult)
 }
 
-// run replays examples of a toolset. Those of a group are called in one open workspace.
-func (r replays) run(t *testing.T, all []example) {
+// run replays the examples of a toolset. The examples of a group use one open workspace.
+func (r replay) run(t *testing.T, all []example) {
 	t.Helper()
-	for _, group := range groups(all) {
-		t.Run(group[0].tool.Name, func(t *testing.T) { // what is opened for a group is closed before the next
+	for _, group := range groupExamples(all) {
+		// A subtest, so that everything is closed before the next group.
+		t.Run(group[0].tool.Name, func(t *testing.T) {
 			s := r.fresh(t, group[0].Given)
-			r.build(t, s, group[0])
-			do := r.front.open(t, s, group[0].set.Name, modeOf(group[0].Example))
+			r.setUp(t, s, group[0])
+			do := r.frontend.open(t, s, group[0].set.Name, modeOf(group[0].Example))
 			for _, e := range group {
 				t.Run(e.String(), func(t *testing.T) {
-					r.judge(t, s, e, e.call(t, do), func() toolResult { return e.call(t, do) })
+					r.check(t, s, e, e.call(t, do), func() toolResult { return e.call(t, do) })
 				})
 			}
 		})
 	}
 }
 
-// build makes the calls that an example builds upon, which nobody is asked about.
-func (r replays) build(t *testing.T, s *space, e example) {
+// setUp makes the calls that an example requires before, with automatic approval.
+func (r replay) setUp(t *testing.T, s *workspace, e example) {
 	t.Helper()
 	if len(e.Before) > 0 {
 		t.Run("before", func(t *testing.T) {
-			do := r.front.open(t, s, e.set.Name, string(approval.Auto))
+			do := r.frontend.open(t, s, e.set.Name, string(approval.Auto))
 			for _, step := range e.Before {
 				if got := do(t, step.Tool, step.Arguments.Append(nil)); got.failed {
 					t.Fatalf("%s: %s", step.Tool, clip(got.text))
@@ -124,13 +126,13 @@ func (r replays) build(t *testing.T, s *space, e example) {
 	}
 }
 
-// answers are what one example was answered on each front end.
+// answers are the answers to each example on each front end.
 type answers struct {
 	mu  sync.Mutex
-	all map[string]map[string]toolResult // by example, then front end
+	all map[string]map[string]toolResult // by example, then by front end
 }
 
-func (a *answers) add(t *testing.T, e example, front string, got toolResult) {
+func (a *answers) add(t *testing.T, e example, frontend string, got toolResult) {
 	t.Helper()
 	text := masked(t, got.text, e.Varies)
 	a.mu.Lock()
@@ -141,41 +143,42 @@ func (a *answers) add(t *testing.T, e example, front string, got toolResult) {
 	if a.all[e.String()] == nil {
 		a.all[e.String()] = map[string]toolResult{}
 	}
-	a.all[e.String()][front] = toolResult{text, got.failed}
+	a.all[e.String()][frontend] = toolResult{text, got.failed}
 }
 
-// compare fails the test if an example was answered in other bytes on one front end than on
-// the first.
+// compare fails the test if a front end's answer to an example differs in any byte from that of the
+// first front end.
 func (a *answers) compare(t *testing.T, all []example) {
 	t.Helper()
 	for _, e := range all {
-		first := a.all[e.String()][fronts[0].name]
-		for front, got := range a.all[e.String()] {
+		first := a.all[e.String()][frontends[0].name]
+		for frontend, got := range a.all[e.String()] {
 			cannot := e.tool.Task == contract.TaskRequired || strings.Contains(first.text, "did not declare the capability")
 			if got != first && (got != incapable || !cannot) {
-				t.Errorf("%s: %s and %s differ:\n%s\n%s", e, fronts[0].name, front, first.text, got.text)
+				t.Errorf("%s: %s and %s differ:\n%s\n%s", e, frontends[0].name, frontend, first.text, got.text)
 			}
 		}
 	}
 }
 
-// Every example holds on every front end, and every front end says it in the same bytes.
-func TestExamplesHoldOnEveryFront(t *testing.T) {
+// TestExamplesOnEveryFrontend checks that every example passes on every front end, and that all
+// answers have the same bytes.
+func TestExamplesOnEveryFrontend(t *testing.T) {
 	t.Parallel()
 	for set, all := range exampleSets(t) {
 		t.Run(set, func(t *testing.T) {
 			t.Parallel()
 			var seen answers
-			t.Run("on", func(t *testing.T) { // it ends when all front ends have
-				for _, f := range fronts {
+			t.Run("frontends", func(t *testing.T) { // a subtest, which ends when all front ends are done
+				for _, f := range frontends {
 					t.Run(f.name, func(t *testing.T) {
 						t.Parallel()
-						replays{f, newSpace, func(t *testing.T, _ *space, e example, got toolResult, _ func() toolResult) {
+						replay{f, newWorkspace, func(t *testing.T, _ *workspace, e example, got toolResult, _ func() toolResult) {
 							seen.add(t, e, f.name, got)
 							if got != incapable {
 								checkExample(t, e.Example, got)
 							}
-						}}.run(t, f.can(all))
+						}}.run(t, f.supported(all))
 					})
 				}
 			})
@@ -184,12 +187,12 @@ func TestExamplesHoldOnEveryFront(t *testing.T) {
 	}
 }
 
-// can leaves out the examples that are not of clients like this.
-func (f front) can(all []example) []example {
-	return slices.DeleteFunc(slices.Clone(all), func(e example) bool { return f.waits && e.tool.Task == contract.TaskRequired })
+// supported returns the examples that this front end's clients support.
+func (f frontend) supported(all []example) []example {
+	return slices.DeleteFunc(slices.Clone(all), func(e example) bool { return f.waitsForTasks && e.tool.Task == contract.TaskRequired })
 }
 
-// checkExample compares an answer with what the contract documents.
+// checkExample compares an answer with the contract.
 func checkExample(t *testing.T, e contract.Example, got toolResult) {
 	t.Helper()
 	want, failed := e.Result.Append(nil), false
@@ -200,14 +203,13 @@ func checkExample(t *testing.T, e contract.Example, got toolResult) {
 		t.Errorf("failed is %t, want %t: %s", got.failed, failed, clip(got.text))
 		return
 	}
-	if diff := cmp.Diff(exact(t, e, string(want)), exact(t, e, got.text)); diff != "" {
+	if diff := cmp.Diff(decodeExact(t, e, string(want)), decodeExact(t, e, got.text)); diff != "" {
 		t.Errorf("-documented +answered:\n%s", diff)
 	}
 }
 
-// exact decodes an answer without touching its numbers, and with null for whatever
-// differs from run to run.
-func exact(t *testing.T, e contract.Example, text string) any {
+// decodeExact decodes an answer without changing its numbers. Fields that vary become null.
+func decodeExact(t *testing.T, e contract.Example, text string) any {
 	t.Helper()
 	tree, err := jsontree.Parse([]byte(text))
 	if err != nil {
@@ -223,7 +225,7 @@ func exact(t *testing.T, e contract.Example, text string) any {
 	return v
 }
 
-// masked blanks the varying fields out of a JSON text and leaves every other byte.
+// masked replaces the varying fields of a JSON text with "?" and keeps every other byte.
 func masked(t *testing.T, text string, varies []string) string {
 	t.Helper()
 	if len(varies) == 0 {
@@ -236,7 +238,7 @@ func masked(t *testing.T, text string, varies []string) string {
 	return m.out.String() + text[m.copied:]
 }
 
-// masker walks through a JSON text and knows at every value how it got there.
+// masker reads a JSON text and tracks the path of each value.
 type masker struct {
 	decoder *json.Decoder
 	text    string
@@ -276,35 +278,35 @@ func (m *masker) value(at string) error {
 	return nil
 }
 
-// A tool that says it only reads leaves the workspace as it was, to the byte and
-// to the time of the last change.
+// TestReadOnlyToolsChangeNothing checks that read-only tools change no byte and no modification
+// time in the workspace.
 func TestReadOnlyToolsChangeNothing(t *testing.T) {
 	t.Parallel()
 	for set, all := range exampleSets(t) {
 		t.Run(set, func(t *testing.T) {
 			t.Parallel()
 			reading := slices.DeleteFunc(all, func(e example) bool { return !e.tool.Hints.ReadOnly })
-			for _, group := range groups(reading) {
-				t.Run(group[0].tool.Name, func(t *testing.T) { leavesAlone(t, group) })
+			for _, group := range groupExamples(reading) {
+				t.Run(group[0].tool.Name, func(t *testing.T) { checkUnchanged(t, group) })
 			}
 		})
 	}
 }
 
-// leavesAlone calls examples in one workspace, and looks at it before, after each, and when
-// it is closed.
-func leavesAlone(t *testing.T, group []example) {
+// checkUnchanged calls examples in one workspace, and compares it after each call and after it is
+// closed.
+func checkUnchanged(t *testing.T, group []example) {
 	t.Helper()
-	var s *space
+	var s *workspace
 	var before map[string]string
 	unchanged := func(t *testing.T) {
 		t.Helper()
 		if diff := cmp.Diff(before, s.tree()); diff != "" {
-			t.Errorf("it changed the workspace: -before +after:\n%s", diff)
+			t.Errorf("the workspace changed: -before +after:\n%s", diff)
 		}
 	}
-	s = newSpace(t, group[0].Given)
-	replays{front: inProcess}.build(t, s, group[0])
+	s = newWorkspace(t, group[0].Given)
+	replay{frontend: inProcess}.setUp(t, s, group[0])
 	before = s.tree()
 	t.Run("open", func(t *testing.T) {
 		do := inProcess.open(t, s, group[0].set.Name, modeOf(group[0].Example))
@@ -318,28 +320,27 @@ func leavesAlone(t *testing.T, group []example) {
 	unchanged(t)
 }
 
-// toldOfBefore are the fields in which a tool says how things were before it, which
-// after it they are not any more.
-var toldOfBefore = []string{"mode", "existed", "message"}
+// previousStateFields are the fields that describe the state before the call, so they differ when
+// it is repeated.
+var previousStateFields = []string{"mode", "existed", "message"}
 
-// A tool that says it is idempotent answers a second time as it did the first,
-// and changes nothing more. What one takes away is not there any more: to say so is
-// an answer, and no effect.
+// TestIdempotentToolsMayBeRepeated checks that a repeated call of an idempotent tool has the same
+// answer and changes nothing more. A destructive tool may answer that the item is not found.
 func TestIdempotentToolsMayBeRepeated(t *testing.T) {
 	t.Parallel()
 	for set, all := range exampleSets(t) {
 		t.Run(set, func(t *testing.T) {
 			t.Parallel()
 			repeatable := slices.DeleteFunc(all, func(e example) bool { return !e.tool.Hints.Idempotent })
-			replays{inProcess, newSpace, isIdempotent}.run(t, repeatable)
+			replay{inProcess, newWorkspace, checkIdempotent}.run(t, repeatable)
 		})
 	}
 }
 
-func isIdempotent(t *testing.T, s *space, e example, got toolResult, again func() toolResult) {
+func checkIdempotent(t *testing.T, s *workspace, e example, got toolResult, again func() toolResult) {
 	t.Helper()
 	plain := func(r toolResult) toolResult {
-		return toolResult{masked(t, r.text, append(toldOfBefore, e.Varies...)), r.failed}
+		return toolResult{masked(t, r.text, append(previousStateFields, e.Varies...)), r.failed}
 	}
 	first, after := plain(got), s.tree()
 	second := plain(again())
@@ -348,11 +349,11 @@ func isIdempotent(t *testing.T, s *space, e example, got toolResult, again func(
 		t.Errorf("the answers differ:\n%s\n%s", first.text, second.text)
 	}
 	if diff := cmp.Diff(after, s.tree()); diff != "" {
-		t.Errorf("the second call changed something: -first +second:\n%s", diff)
+		t.Errorf("the second call changed the workspace: -first +second:\n%s", diff)
 	}
 }
 
-// The instruments of this file must be able to tell a difference.
+// TestExamplesAreComparedExactly checks that masked hides only the varying fields.
 func TestExamplesAreComparedExactly(t *testing.T) {
 	for _, test := range []struct{ text, varies, want string }{
 		{`{"a":1,"t":"x","b":2}`, "t", `{"a":1,"t"?,"b":2}`},

@@ -7,21 +7,21 @@ import (
 	"remit/internal/stores/sqlstore/pgtest"
 )
 
-// Every example holds on PostgreSQL too, and is answered in the bytes that SQLite answers
-// it with.
-func TestPostgreSQLAnswersAsSQLiteDoes(t *testing.T) {
+// TestPostgreSQLAnswersEqualSQLite checks that every example passes on PostgreSQL, with the same
+// bytes as on SQLite.
+func TestPostgreSQLAnswersEqualSQLite(t *testing.T) {
 	t.Parallel()
 	for set, all := range exampleSets(t) {
 		t.Run(set, func(t *testing.T) {
 			if (all[0].set.Hidden || set == "books") && os.Getenv("REMIT_FULL") != "true" {
-				t.Skip("it keeps nothing in the database, and takes long; ./test.sh --full runs it")
+				t.Skip("this toolset stores nothing in the database, and the test is slow; ./test.sh --full runs it")
 			}
 			t.Parallel()
 			database := pgtest.Database(t)
-			onSQLite := answersIn(t, "SQLite", newSpace, checkExample, all)
-			onPostgres := answersIn(t, "PostgreSQL", func(t *testing.T, given map[string]string) *space {
+			onSQLite := answersIn(t, "SQLite", newWorkspace, checkExample, all)
+			onPostgres := answersIn(t, "PostgreSQL", func(t *testing.T, given map[string]string) *workspace {
 				empty(t, database)
-				s := newSpace(t, given)
+				s := newWorkspace(t, given)
 				s.database = database
 				return s
 			}, checkExample, all)

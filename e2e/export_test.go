@@ -8,19 +8,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What is exported is what an MCP client is served, and to export it leaves no trace.
-func TestExportIsWhatIsServed(t *testing.T) {
+// TestExportEqualsServedTools checks that export prints the tools that an MCP client gets, and
+// writes nothing to disk.
+func TestExportEqualsServedTools(t *testing.T) {
 	t.Parallel()
 	for _, sets := range []string{"booster", "learning-os", "tasks", "learning-os,tasks", "conformance"} {
 		t.Run(sets, func(t *testing.T) {
 			t.Parallel()
-			s := newSpace(t, nil)
+			s := newWorkspace(t, nil)
 			printed := s.remit("export", "--toolsets", sets)
 			if printed.code != 0 || printed.errOut != "" {
 				t.Fatalf("exit %d: %s", printed.code, printed.errOut)
 			}
 			r := s.stdio("--toolsets", sets)
-			r.greet(`{}`)
+			r.initialize(`{}`)
 			served := r.ask("tools/list", `{}`)
 			r.end()
 			var list struct{ Tools []any }
@@ -28,7 +29,7 @@ func TestExportIsWhatIsServed(t *testing.T) {
 			s.check(json.Unmarshal(served.Result, &list))
 			s.check(json.Unmarshal([]byte(printed.out), &exported))
 			if diff := cmp.Diff(list.Tools, exported); diff != "" || len(exported) == 0 {
-				t.Errorf("served and exported differ:\n%s", diff)
+				t.Errorf("served and exported tools differ:\n%s", diff)
 			}
 			if entries, err := os.ReadDir(s.root); err != nil || len(entries) != 0 {
 				t.Errorf("on disk: %v, %v", entries, err)

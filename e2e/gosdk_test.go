@@ -20,7 +20,7 @@ import (
 	"remit/internal/contract/catalog"
 )
 
-// person decides about what a client shows; nil is a client that cannot ask.
+// person answers elicitations; nil is a client without elicitation.
 type person func(ctx context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error)
 
 // session is the official Go client, connected to the binary.
@@ -28,50 +28,50 @@ type session struct {
 	*mcp.ClientSession
 	t         *testing.T
 	transport mcp.Transport
-	ended     func() // checks how the server ended
+	ended     func() // checks the exit of the server
 }
 
-// wires are the two ways from the official client to a server of its own.
-var wires = map[string]func(s *space, args []string) *session{
-	"stdio": (*space).wireStdio,
-	"http":  (*space).wireHTTP,
+// transports are the two ways to connect the official client to a new server.
+var transports = map[string]func(s *workspace, args []string) *session{
+	"stdio": (*workspace).connectStdio,
+	"http":  (*workspace).connectHTTP,
 }
 
-func (s *space) wireStdio(args []string) *session {
+func (s *workspace) connectStdio(args []string) *session {
 	s.t.Helper()
 	cmd := exec.Command(remitBin, append([]string{"stdio", "--root", s.root}, args...)...)
 	cmd.Dir, cmd.Env = s.t.TempDir(), environment(s.env...)
 	stderr := &syncBuffer{}
 	cmd.Stderr = stderr
 	return &session{
-		t: s.t, transport: &mcp.CommandTransport{Command: cmd, TerminateDuration: patience},
+		t: s.t, transport: &mcp.CommandTransport{Command: cmd, TerminateDuration: timeout},
 		ended: func() {
-			if text := complaints(stderr.String()); text != "" {
-				s.t.Errorf("on stderr: %s", text)
+			if text := unexpectedLog(stderr.String()); text != "" {
+				s.t.Errorf("unexpected stderr: %s", text)
 			}
 		},
 	}
 }
 
-func (s *space) wireHTTP(args []string) *session {
+func (s *workspace) connectHTTP(args []string) *session {
 	s.t.Helper()
 	w := s.serve(args...)
 	return &session{t: s.t, transport: &mcp.StreamableClientTransport{Endpoint: w.url + "/mcp"}, ended: w.end}
 }
 
 // client connects the official client over stdio.
-func (s *space) client(p person, version string, args ...string) *session {
+func (s *workspace) client(p person, version string, args ...string) *session {
 	s.t.Helper()
 	return s.clientOver("stdio", p, version, args...)
 }
 
-// clientOver connects the official client. An empty version is the newest that
-// both know.
-func (s *space) clientOver(wire string, p person, version string, args ...string) *session {
+// clientOver connects the official client over a transport. An empty version means the newest that
+// both support.
+func (s *workspace) clientOver(transport string, p person, version string, args ...string) *session {
 	s.t.Helper()
-	session := wires[wire](s, args)
+	session := transports[transport](s, args)
 	c := mcp.NewClient(&mcp.Implementation{Name: "gosdk", Version: "1.8.0"}, &mcp.ClientOptions{ElicitationHandler: p})
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), timeout)
 	defer cancel()
 	var err error
 	if session.ClientSession, err = c.Connect(ctx, session.transport, &mcp.ClientSessionOptions{ProtocolVersion: version}); err != nil {
@@ -81,7 +81,7 @@ func (s *space) clientOver(wire string, p person, version string, args ...string
 	return session
 }
 
-// end closes the session; the server must leave with 0 and nothing to complain of.
+// end closes the session. The server must exit with code 0 and without unexpected log lines.
 func (s *session) end() {
 	s.t.Helper()
 	if err := s.Close(); err != nil {
@@ -90,10 +90,10 @@ func (s *session) end() {
 	s.ended()
 }
 
-// call calls a tool and gives the text of its result.
+// call calls a tool and returns the text of its result.
 func (s *session) call(tool string, args any) toolResult {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), timeout)
 	defer cancel()
 	r, err := s.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: args})
 	if err != nil {
@@ -105,7 +105,7 @@ func (s *session) call(tool string, args any) toolResult {
 func (s *session) result(r *mcp.CallToolResult) toolResult {
 	s.t.Helper()
 	if len(r.Content) != 1 {
-		s.t.Fatalf("%d contents", len(r.Content))
+		s.t.Fatalf("got %d contents, want 1", len(r.Content))
 	}
 	text, ok := r.Content[0].(*mcp.TextContent)
 	if !ok {
@@ -119,7 +119,8 @@ func (s *session) result(r *mcp.CallToolResult) toolResult {
 	}
 	structure := r.StructuredContent
 	if object, ok := structure.(map[string]any); ok && strings.HasPrefix(text.Text, "[") && len(object) == 1 {
-		for _, list := range object { // a bare one, alone in the object that structure has to be
+		// A bare list: structured content must be an object, and the list is its only field.
+		for _, list := range object {
 			structure = list
 		}
 	}
@@ -138,24 +139,24 @@ func decoded(t *testing.T, text string) any {
 	return v
 }
 
-// onEachWire runs a test over stdio and over HTTP.
-func onEachWire(t *testing.T, test func(t *testing.T, wire string)) {
+// onEachTransport runs a test over stdio and over HTTP.
+func onEachTransport(t *testing.T, test func(t *testing.T, transport string)) {
 	t.Helper()
-	for wire := range wires {
-		t.Run(wire, func(t *testing.T) {
+	for transport := range transports {
+		t.Run(transport, func(t *testing.T) {
 			t.Parallel()
-			test(t, wire)
+			test(t, transport)
 		})
 	}
 }
 
 func TestGoClientNegotiates(t *testing.T) {
 	t.Parallel()
-	onEachWire(t, func(t *testing.T, wire string) {
+	onEachTransport(t, func(t *testing.T, transport string) {
 		for _, version := range []string{"", "2024-11-05", "2025-03-26", "2025-06-18", legacyVersion, modernVersion} {
 			t.Run("version "+version, func(t *testing.T) {
 				t.Parallel()
-				c := newSpace(t, nil).clientOver(wire, nil, version, "--toolsets", "booster")
+				c := newWorkspace(t, nil).clientOver(transport, nil, version, "--toolsets", "booster")
 				got := c.InitializeResult()
 				if got.ServerInfo.Name != "remit" || got.Capabilities.Tools == nil || !strings.Contains(got.Instructions, "read_repo_file") {
 					t.Errorf("initialize: %+v", got)
@@ -165,10 +166,10 @@ func TestGoClientNegotiates(t *testing.T) {
 					want = modernVersion
 				}
 				if got.ProtocolVersion != want {
-					t.Errorf("speaks %s, want %s", got.ProtocolVersion, want)
+					t.Errorf("negotiated version %s, want %s", got.ProtocolVersion, want)
 				}
 				if want == modernVersion {
-					return // it has no ping
+					return // the modern era has no ping
 				}
 				if err := c.Ping(t.Context(), nil); err != nil {
 					t.Errorf("ping: %v", err)
@@ -184,15 +185,16 @@ var (
 	semver   = regexp.MustCompile(`^\d+\.\d+\.\d+$`)
 )
 
-// Every definition is one that every client accepts, and is the contract's own.
+// TestGoClientListsTools checks that every definition is valid for all clients and equals the
+// contract.
 func TestGoClientListsTools(t *testing.T) {
 	t.Parallel()
 	for _, set := range loadCatalog(t) {
 		t.Run(set.Name, func(t *testing.T) {
 			t.Parallel()
-			onEachWire(t, func(t *testing.T, wire string) {
+			onEachTransport(t, func(t *testing.T, transport string) {
 				for _, version := range []string{legacyVersion, modernVersion} {
-					c := newSpace(t, nil).clientOver(wire, nil, version, "--toolsets", set.Name)
+					c := newWorkspace(t, nil).clientOver(transport, nil, version, "--toolsets", set.Name)
 					list, err := c.ListTools(t.Context(), nil)
 					if err != nil {
 						t.Fatal(err)
@@ -213,20 +215,20 @@ func checkDefinition(t *testing.T, tool *mcp.Tool, c *contract.Contract) {
 	t.Helper()
 	switch {
 	case c == nil:
-		t.Errorf("%s is in no contract", tool.Name)
+		t.Errorf("%s has no contract", tool.Name)
 		return
 	case !toolName.MatchString(tool.Name), tool.Title == "", tool.Description == "", tool.Annotations == nil:
-		t.Errorf("%s: name, title, description or hints are wanting", tool.Name)
+		t.Errorf("%s: name, title, description or hints are missing", tool.Name)
 		return
 	}
 	hints := tool.Annotations
 	if hints.DestructiveHint == nil || hints.OpenWorldHint == nil {
-		t.Errorf("%s: not all four hints are stated", tool.Name)
+		t.Errorf("%s: a hint is missing", tool.Name)
 		return
 	}
 	got := contract.Hints{ReadOnly: hints.ReadOnlyHint, Destructive: *hints.DestructiveHint, Idempotent: hints.IdempotentHint, OpenWorld: *hints.OpenWorldHint}
 	if got != c.Hints {
-		t.Errorf("%s: hints %+v, the contract says %+v", tool.Name, got, c.Hints)
+		t.Errorf("%s: hints are %+v, in the contract %+v", tool.Name, got, c.Hints)
 	}
 	version, _ := tool.Meta["io.remit/version"].(string)
 	sum, _ := tool.Meta["io.remit/digest"].(string)
@@ -234,12 +236,12 @@ func checkDefinition(t *testing.T, tool *mcp.Tool, c *contract.Contract) {
 		t.Errorf("%s: _meta is %v, want version %s and digest %s", tool.Name, tool.Meta, c.Version, c.Digest)
 	}
 	for side, schema := range map[string]any{"input": tool.InputSchema, "output": tool.OutputSchema} {
-		compileSchema(t, schema) // it is a schema at all
+		compileSchema(t, schema) // fails if it is not a schema
 		checkSchema(t, tool.Name+" "+side, schema, true)
 	}
 }
 
-// checkSchema holds a published schema to the rules that every client can follow.
+// checkSchema checks that a published schema uses only what every client supports.
 func checkSchema(t *testing.T, at string, schema any, root bool) {
 	t.Helper()
 	s, ok := schema.(map[string]any)
@@ -249,7 +251,7 @@ func checkSchema(t *testing.T, at string, schema any, root bool) {
 	}
 	kind, oneType := s["type"].(string)
 	if !oneType && strings.Contains(at, " output.") {
-		kind, oneType = orNull(s["type"]) // an answer may have to say that there is nothing
+		kind, oneType = typeOrNull(s["type"]) // a field of an answer may be null
 	}
 	if !oneType || root && kind != "object" {
 		t.Errorf("%s: type is %v", at, s["type"])
@@ -261,7 +263,7 @@ func checkSchema(t *testing.T, at string, schema any, root bool) {
 	}
 	for keyword := range s {
 		if strings.HasPrefix(keyword, "x-") && keyword != "x-mcp-header" {
-			t.Errorf("%s: publishes %s", at, keyword)
+			t.Errorf("%s: contains %s", at, keyword)
 		}
 	}
 	if !root && s["description"] == nil {
@@ -269,7 +271,7 @@ func checkSchema(t *testing.T, at string, schema any, root bool) {
 	}
 	if kind == "object" {
 		switch s["additionalProperties"].(type) {
-		case bool, map[string]any: // none, any, or those of a kind
+		case bool, map[string]any: // none, any, or properties that match a schema
 		default:
 			t.Errorf("%s: additionalProperties is not stated", at)
 		}
@@ -281,7 +283,7 @@ func checkSchema(t *testing.T, at string, schema any, root bool) {
 	if kind == "array" {
 		items, ok := s["items"].(map[string]any)
 		if !ok {
-			t.Errorf("%s: an array without items", at)
+			t.Errorf("%s: the array has no items", at)
 			return
 		}
 		if items["description"] == nil {
@@ -291,8 +293,8 @@ func checkSchema(t *testing.T, at string, schema any, root bool) {
 	}
 }
 
-// orNull reads a list of one type and null.
-func orNull(types any) (kind string, ok bool) {
+// typeOrNull returns the type in a list of one type and null.
+func typeOrNull(types any) (kind string, ok bool) {
 	list, _ := types.([]any)
 	if len(list) != 2 || list[1] != "null" {
 		return "", false
@@ -301,7 +303,7 @@ func orNull(types any) (kind string, ok bool) {
 	return kind, ok
 }
 
-// compileSchema gives a schema to a validator that is not ours.
+// compileSchema compiles a schema with a third-party validator.
 func compileSchema(t *testing.T, schema any) *jsonschema.Schema {
 	t.Helper()
 	data, err := json.Marshal(schema)
@@ -333,8 +335,8 @@ func loadCatalog(t *testing.T) []*contract.Set {
 	return sets
 }
 
-// Every example of every contract, through the official client; what comes back
-// fits the schema that was published, by the word of another validator.
+// TestGoClientReplaysExamples replays every example through the official client. A third-party
+// validator checks the answers against the published schemas.
 func TestGoClientReplaysExamples(t *testing.T) {
 	t.Parallel()
 	for set, all := range exampleSets(t) {
@@ -343,18 +345,18 @@ func TestGoClientReplaysExamples(t *testing.T) {
 		}
 		t.Run(set, func(t *testing.T) {
 			t.Parallel()
-			replays{byGoClient, newSpace, func(t *testing.T, _ *space, e example, got toolResult, _ func() toolResult) {
+			replay{byGoClient, newWorkspace, func(t *testing.T, _ *workspace, e example, got toolResult, _ func() toolResult) {
 				checkExample(t, e.Example, got)
 			}}.run(t, all)
 		})
 	}
 }
 
-// byGoClient is the official client with a server of its own. What a tool answers has to fit
-// the schema that the server lists.
-var byGoClient = front{"the official Go client", func(t *testing.T, s *space, set, mode string) callFunc {
+// byGoClient is the official client with its own server. Answers must match the output schema that
+// the server lists.
+var byGoClient = frontend{"the official Go client", func(t *testing.T, s *workspace, set, mode string) callFunc {
 	t.Helper()
-	opened := (&space{t: t, root: s.root, env: s.env}).client(nil, "", "--toolsets", set, "--approve", mode)
+	opened := (&workspace{t: t, root: s.root, env: s.env}).client(nil, "", "--toolsets", set, "--approve", mode)
 	list, err := opened.ListTools(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -368,18 +370,18 @@ var byGoClient = front{"the official Go client", func(t *testing.T, s *space, se
 		got := (&session{ClientSession: opened.ClientSession, t: t}).call(tool, json.RawMessage(args))
 		if schema, listed := schemas[tool]; listed && !got.failed {
 			answer := decoded(t, got.text)
-			if bare := bareName(t, tool); bare != "" { // structure has to be an object
+			if bare := bareName(t, tool); bare != "" { // structured content must be an object
 				answer = map[string]any{bare: answer}
 			}
 			if err := compileSchema(t, schema).Validate(answer); err != nil {
-				t.Errorf("the answer breaks the published schema: %v", err)
+				t.Errorf("the answer does not match the published schema: %v", err)
 			}
 		}
 		return got
 	}
 }, false}
 
-// bareName is what the structure of a tool's answer calls the list that the text is.
+// bareName returns the field name that structured content uses for a tool whose answer is a list.
 func bareName(t *testing.T, tool string) string {
 	t.Helper()
 	for _, set := range loadCatalog(t) {
@@ -392,9 +394,9 @@ func bareName(t *testing.T, tool string) string {
 
 func TestGoClientErrors(t *testing.T) {
 	t.Parallel()
-	onEachWire(t, func(t *testing.T, wire string) {
+	onEachTransport(t, func(t *testing.T, transport string) {
 		for _, version := range []string{legacyVersion, modernVersion} {
-			c := newSpace(t, nil).clientOver(wire, nil, version, "--toolsets", "booster")
+			c := newWorkspace(t, nil).clientOver(transport, nil, version, "--toolsets", "booster")
 			_, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "helo"})
 			var fault *jsonrpc.Error
 			if !errors.As(err, &fault) || fault.Code != -32602 || !strings.Contains(fault.Message, `did you mean "hello"?`) {
@@ -403,34 +405,34 @@ func TestGoClientErrors(t *testing.T) {
 			wantCoded(t, c.call("read_repo_file", map[string]any{"path": ".env"}), 403, ".env")
 			wantCoded(t, c.call("hello", map[string]any{"name": 5}), 400, "name")
 			if got := c.call("hello", nil); got.failed {
-				t.Errorf("no arguments at all: %s", got.text)
+				t.Errorf("call without arguments: %s", got.text)
 			}
 		}
 	})
 }
 
-// What is not a tool: resources, prompts, and what completes their arguments.
-func TestGoClientReads(t *testing.T) {
+// TestGoClientResourcesAndPrompts tests resources, prompts and the completion of their arguments.
+func TestGoClientResourcesAndPrompts(t *testing.T) {
 	t.Parallel()
 	const entry = `{"type":"stack"}` + "\n"
-	onEachWire(t, func(t *testing.T, wire string) {
+	onEachTransport(t, func(t *testing.T, transport string) {
 		for _, version := range []string{legacyVersion, modernVersion} {
-			s := newSpace(t, map[string]string{".claude/memory/decisions.jsonl": entry, "docs/guide.md": "# Guide"})
-			c := s.clientOver(wire, nil, version)
+			s := newWorkspace(t, map[string]string{".claude/memory/decisions.jsonl": entry, "docs/guide.md": "# Guide"})
+			c := s.clientOver(transport, nil, version)
 			listed := map[string]bool{}
 			for r, err := range c.Resources(t.Context(), nil) {
 				s.check(err)
 				listed[r.URI] = true
 			}
 			if !listed["memory://decisions.jsonl"] || !listed["remit://contracts/hello"] {
-				t.Errorf("listed are %v", listed)
+				t.Errorf("listed resources: %v", listed)
 			}
 			read, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "memory://decisions.jsonl"})
 			if err != nil || len(read.Contents) != 1 || read.Contents[0].Text != entry {
 				t.Errorf("read: %+v, %v", read, err)
 			}
 			if _, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "memory://nothing.jsonl"}); err == nil || !strings.Contains(err.Error(), "nothing.jsonl") {
-				t.Errorf("read what is not there: %v", err)
+				t.Errorf("read a missing resource: %v", err)
 			}
 			got, err := c.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "record_decision", Arguments: map[string]string{"title": "Use SQLite"}})
 			if err != nil || len(got.Messages) != 1 || !strings.Contains(got.Messages[0].Content.(*mcp.TextContent).Text, "Use SQLite") {
@@ -451,7 +453,7 @@ var decision = map[string]any{
 	"entry": map[string]any{"timestamp": "2026-01-09T10:30:00Z", "type": "stack", "decision": "SQLite for tasks"},
 }
 
-// accept agrees at once, after looking at what is shown.
+// accept checks the question and accepts at once.
 func accept(t *testing.T) person {
 	return func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		for _, part := range []string{"write_memory_entry", "decisions.jsonl", "SQLite for tasks"} {
@@ -463,7 +465,7 @@ func accept(t *testing.T) person {
 	}
 }
 
-// after answers when a person could have read the question, or sooner.
+// after answers after a delay.
 func after(delay time.Duration, action string) person {
 	return func(ctx context.Context, _ *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		select {
@@ -474,69 +476,70 @@ func after(delay time.Duration, action string) person {
 	}
 }
 
-// noWindow is a client that can ask, but fails to. In the modern era it keeps that
-// to itself: there is no request that it could answer with an error.
-const noWindow = "failed to show"
+// elicitationFails names the case of a client whose elicitation fails. In the modern era the server
+// does not learn of it: there is no request that the client could answer with an error.
+const elicitationFails = "failed to show"
 
-// atOnce is a client that declines sooner than anybody could have decided.
-const atOnce = "declined at once, so not shown"
+// declinesAtOnce names the case of a client that declines faster than a person can decide.
+const declinesAtOnce = "declined at once, so not shown"
 
-// givesUp makes a call that the client itself gives up between two rounds.
-func (s *session) givesUp(tool string, args any) toolResult {
+// callThatFails makes a call that the client itself aborts because its elicitation failed.
+func (s *session) callThatFails(tool string, args any) toolResult {
 	s.t.Helper()
 	_, err := s.CallTool(s.t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
 	if err == nil || !strings.Contains(err.Error(), "no window") {
-		s.t.Errorf("the client does not give up: %v", err)
+		s.t.Errorf("the client did not abort the call: %v", err)
 	}
 	return toolResult{`"status":"pending"`, true}
 }
 
 func TestGoClientElicitation(t *testing.T) {
 	t.Parallel()
-	const thought = 400 * time.Millisecond // more than the 300 ms in which nobody can have decided
+	// Over the 300 ms below which the server assumes that nobody was asked.
+	const decisionTime = 400 * time.Millisecond
 	for _, test := range []struct {
-		name   string
-		person person
-		says   string // in the failure; empty: it is written
-		state  string // of the request afterwards
+		name     string
+		person   person
+		contains string // what the error contains; empty means success
+		state    string // the state of the approval request afterwards
 	}{
 		{"accepted", accept(t), "", "used"},
-		{"accepted after a thought", after(thought, "accept"), "", "used"},
-		{"declined", after(thought, "decline"), `"status":"denied"`, "denied"},
-		{atOnce, after(0, "decline"), `"status":"pending"`, "pending"},
-		{"closed without a choice", after(thought, "cancel"), `"status":"pending"`, "pending"},
-		{noWindow, func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		{"accepted after a while", after(decisionTime, "accept"), "", "used"},
+		{"declined", after(decisionTime, "decline"), `"status":"denied"`, "denied"},
+		{declinesAtOnce, after(0, "decline"), `"status":"pending"`, "pending"},
+		{"closed without a choice", after(decisionTime, "cancel"), `"status":"pending"`, "pending"},
+		{elicitationFails, func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 			return nil, errors.New("no window")
 		}, `"status":"pending"`, "pending"},
-		{"cannot ask", nil, `"status":"pending"`, "pending"},
+		{"no elicitation", nil, `"status":"pending"`, "pending"},
 	} {
 		for _, version := range []string{"2025-06-18", legacyVersion, modernVersion} {
 			t.Run(test.name+" "+version, func(t *testing.T) {
 				t.Parallel()
-				onEachWire(t, func(t *testing.T, wire string) {
-					s := newSpace(t, nil)
-					c := s.clientOver(wire, test.person, version, "--toolsets", "learning-os")
+				onEachTransport(t, func(t *testing.T, transport string) {
+					s := newWorkspace(t, nil)
+					c := s.clientOver(transport, test.person, version, "--toolsets", "learning-os")
 					var got toolResult
 					began := time.Now()
-					if version == modernVersion && test.name == noWindow {
-						got = c.givesUp("write_memory_entry", decision)
+					if version == modernVersion && test.name == elicitationFails {
+						got = c.callThatFails("write_memory_entry", decision)
 					} else {
 						got = c.call("write_memory_entry", decision)
 					}
-					if test.name == atOnce && time.Since(began) > 250*time.Millisecond {
-						return // on a busy machine it was not at once
+					if test.name == declinesAtOnce && time.Since(began) > 250*time.Millisecond {
+						return // the machine was too busy to answer at once
 					}
 					lines := s.memory("decisions.jsonl")
-					if test.says == "" {
+					if test.contains == "" {
 						wantText(t, got, `{"success":true,"line_number":1}`)
 						if len(lines) != 1 {
 							t.Errorf("%d lines, want 1", len(lines))
 						}
-					} else if !got.failed || !strings.Contains(got.text, test.says) || lines != nil {
-						t.Errorf("want an error with %s and nothing written: %s, %q", test.says, got.text, lines)
+					} else if !got.failed || !strings.Contains(got.text, test.contains) || lines != nil {
+						t.Errorf("want an error with %s and nothing written: %s, %q", test.contains, got.text, lines)
 					}
 					if out := s.remit("approvals", "list", "--all").out; !strings.Contains(out, "  "+test.state+"  ") {
-						t.Errorf("the request is not %s:\n%s", test.state, out)
+						t.Errorf("the state of the request is not %s:\n%s", test.state, out)
 					}
 				})
 			})
@@ -546,21 +549,22 @@ func TestGoClientElicitation(t *testing.T) {
 
 var approvalID = regexp.MustCompile(`"approval":\{[^}]*"id":"([a-z0-9]+)"`)
 
-// An approval from another terminal lets the same call through once, while the
-// server runs; the next one waits again, and other arguments never ride on it.
+// TestGoClientApprovedElsewhere checks that an approval from another terminal allows the same call
+// once while the server runs. The next call is pending again, and the approval never applies to
+// other arguments.
 func TestGoClientApprovedElsewhere(t *testing.T) {
 	t.Parallel()
-	onEachWire(t, func(t *testing.T, wire string) {
+	onEachTransport(t, func(t *testing.T, transport string) {
 		for _, version := range []string{legacyVersion, modernVersion} {
-			approvedElsewhere(t, wire, version)
+			approvedElsewhere(t, transport, version)
 		}
 	})
 }
 
-func approvedElsewhere(t *testing.T, wire, version string) {
+func approvedElsewhere(t *testing.T, transport, version string) {
 	t.Helper()
-	s := newSpace(t, nil)
-	c := s.clientOver(wire, nil, version, "--toolsets", "learning-os")
+	s := newWorkspace(t, nil)
+	c := s.clientOver(transport, nil, version, "--toolsets", "learning-os")
 	pending := func(args any) string {
 		t.Helper()
 		got := c.call("write_memory_entry", args)
@@ -572,14 +576,14 @@ func approvedElsewhere(t *testing.T, wire, version string) {
 	}
 	id := pending(decision)
 	if again := pending(decision); again != id {
-		t.Errorf("asked twice about the same call: %s and %s", id, again)
+		t.Errorf("two approval requests for the same call: %s and %s", id, again)
 	}
 	if got := s.remit("approvals", "approve", id); got.code != 0 {
 		t.Fatalf("approve: %s", got.errOut)
 	}
 	other := map[string]any{"file": "progress_log.jsonl", "entry": decision["entry"]}
 	if pending(other) == id {
-		t.Error("changed arguments ride on an old approval")
+		t.Error("the approval was used for other arguments")
 	}
 	wantText(t, c.call("write_memory_entry", decision), `{"success":true,"line_number":1}`)
 	if again := pending(decision); again == id {
@@ -592,22 +596,22 @@ func approvedElsewhere(t *testing.T, wire, version string) {
 
 func TestGoClientCancels(t *testing.T) {
 	t.Parallel()
-	onEachWire(t, func(t *testing.T, wire string) {
+	onEachTransport(t, func(t *testing.T, transport string) {
 		for _, version := range []string{legacyVersion, modernVersion} {
 			t.Run(version, func(t *testing.T) {
 				t.Parallel()
-				cancels(t, wire, version)
+				checkCancel(t, transport, version)
 			})
 		}
 	})
 }
 
-// cancels takes a call back while a person is asked.
-func cancels(t *testing.T, wire, version string) {
+// checkCancel cancels a call during an elicitation.
+func checkCancel(t *testing.T, transport, version string) {
 	t.Helper()
-	s := newSpace(t, nil)
+	s := newWorkspace(t, nil)
 	shown, withdrawn := make(chan struct{}), make(chan struct{})
-	c := s.clientOver(wire, func(ctx context.Context, _ *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+	c := s.clientOver(transport, func(ctx context.Context, _ *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		close(shown)
 		select {
 		case <-ctx.Done():
@@ -622,29 +626,31 @@ func cancels(t *testing.T, wire, version string) {
 		_, err := c.CallTool(ctx, &mcp.CallToolParams{Name: "write_memory_entry", Arguments: decision})
 		done <- err
 	}()
-	within(t, "the question is shown", shown)
+	waitUntil(t, "the question is shown", shown)
 	cancel()
-	if wire != "http" || version != legacyVersion { // there it hangs up, and cannot hear of it
-		within(t, "the question is withdrawn", withdrawn)
+	// There the client closes the connection and does not get the cancellation.
+	if transport != "http" || version != legacyVersion {
+		waitUntil(t, "the question is withdrawn", withdrawn)
 	}
 	if err := <-done; !errors.Is(err, context.Canceled) {
-		t.Errorf("the cancelled call: %v", err)
+		t.Errorf("the cancelled call returned %v", err)
 	}
 	if got := c.call("hello", map[string]any{"name": "after"}); got.failed {
 		t.Errorf("the next call: %s", got.text)
 	}
 	if got := s.memory("decisions.jsonl"); got != nil {
-		t.Errorf("a cancelled call was carried out: %q", got)
+		t.Errorf("a cancelled call was executed: %q", got)
 	}
 }
 
-// One call may ask twice: for approval, and then what the tool itself wants to know.
+// TestGoClientAnswersTwice checks a call with two elicitations: for the approval, and from the tool
+// itself.
 func TestGoClientAnswersTwice(t *testing.T) {
 	t.Parallel()
-	onEachWire(t, func(t *testing.T, wire string) {
+	onEachTransport(t, func(t *testing.T, transport string) {
 		for _, version := range []string{legacyVersion, modernVersion} {
 			var shown []string
-			c := newSpace(t, nil).clientOver(wire, func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			c := newWorkspace(t, nil).clientOver(transport, func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 				shown = append(shown, r.Params.Message)
 				content := map[string]any{}
 				if len(shown) == 2 {
@@ -657,17 +663,17 @@ func TestGoClientAnswersTwice(t *testing.T) {
 				t.Errorf("%s: %+v, %v", version, r, err)
 			}
 			if len(shown) != 2 || !strings.Contains(shown[0], "asks for your approval") || shown[1] != "Why should it be done?" {
-				t.Errorf("%s: shown was %q", version, shown)
+				t.Errorf("%s: the client showed %q", version, shown)
 			}
 		}
 	})
 }
 
-func within(t *testing.T, what string, happened <-chan struct{}) {
+func waitUntil(t *testing.T, what string, happened <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-happened:
-	case <-time.After(patience):
-		t.Fatalf("waited in vain until %s", what)
+	case <-time.After(timeout):
+		t.Fatalf("timeout while waiting until %s", what)
 	}
 }

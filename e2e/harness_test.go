@@ -1,5 +1,5 @@
-// Package e2e drives Remit from outside, as its callers do: the built binary over
-// stdio, the command line, and the official clients.
+// Package e2e tests Remit from outside: the built binary over stdio and HTTP, the command line, and
+// the official clients.
 package e2e
 
 import (
@@ -21,17 +21,17 @@ import (
 	"time"
 )
 
-// patience is how long anything may take before a test gives up on it. It is
-// there to end a hanging test, not to measure.
-const patience = 5 * time.Minute
+// timeout is how long a test waits for anything. It only ends a hanging test and does not measure
+// anything.
+const timeout = 5 * time.Minute
 
-// remitBin is the program, built once for all tests.
+// remitBin is the path of the program, which is built once for all tests.
 var remitBin string
 
-func TestMain(m *testing.M) { os.Exit(runBuilt(m)) }
+func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
 
-// runBuilt runs the tests with the binary.
-func runBuilt(m *testing.M) int {
+// buildAndRun builds the program and runs the tests.
+func buildAndRun(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "remit-e2e-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -41,7 +41,7 @@ func runBuilt(m *testing.M) int {
 	remitBin = filepath.Join(dir, "remit")
 	args := []string{"build", "-o", remitBin}
 	if underRace() {
-		args = append(args, "-race") // what races in there should be found too
+		args = append(args, "-race") // to find data races in the program too
 	}
 	build := exec.Command("go", append(args, "remit/cmd/remit")...)
 	if out, err := build.CombinedOutput(); err != nil {
@@ -52,14 +52,14 @@ func runBuilt(m *testing.M) int {
 	return m.Run()
 }
 
-// asShipped are settings to build the program with as it is shipped. All who do so share
-// what was compiled, whichever folder it was in.
-var asShipped = []string{"CGO_ENABLED=0", "GOFLAGS=-trimpath -buildvcs=false"}
+// releaseSettings are the settings of a release build. Builds with the same settings share the
+// build cache, whatever folder they run in.
+var releaseSettings = []string{"CGO_ENABLED=0", "GOFLAGS=-trimpath -buildvcs=false"}
 
-// shipping is an environment to build the program in as it is shipped.
-func shipping(more ...string) []string { return slices.Concat(os.Environ(), asShipped, more) }
+// releaseEnv returns an environment for a release build.
+func releaseEnv(more ...string) []string { return slices.Concat(os.Environ(), releaseSettings, more) }
 
-// underRace tells whether the race detector watches this run.
+// underRace reports whether the tests run with the race detector.
 func underRace() bool {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -73,40 +73,40 @@ func underRace() bool {
 	return false
 }
 
-// space is a workspace folder.
-type space struct {
+// workspace is a workspace folder.
+type workspace struct {
 	t        *testing.T
 	root     string
-	database string // the address of one on PostgreSQL; empty for SQLite in the workspace
-	books    string // the address of the library; empty for a folder in the workspace
+	database string // URL of a PostgreSQL database; empty for SQLite in the workspace
+	books    string // address of the library; empty for a folder in the workspace
 	env      []string
 }
 
-// newSpace makes a workspace with these files in it.
-func newSpace(t *testing.T, files map[string]string) *space {
+// newWorkspace creates a workspace with the given files.
+func newWorkspace(t *testing.T, files map[string]string) *workspace {
 	t.Helper()
-	s := &space{t: t, root: t.TempDir()}
+	s := &workspace{t: t, root: t.TempDir()}
 	for name, content := range files {
 		s.write(name, content)
 	}
 	return s
 }
 
-func (s *space) path(name string) string { return filepath.Join(s.root, filepath.FromSlash(name)) }
+func (s *workspace) path(name string) string { return filepath.Join(s.root, filepath.FromSlash(name)) }
 
-func (s *space) write(name, content string) {
+func (s *workspace) write(name, content string) {
 	s.t.Helper()
 	s.check(os.MkdirAll(filepath.Dir(s.path(name)), 0o755))
 	s.check(os.WriteFile(s.path(name), []byte(content), 0o644))
 }
 
-func (s *space) link(name, target string) {
+func (s *workspace) link(name, target string) {
 	s.t.Helper()
 	s.check(os.MkdirAll(filepath.Dir(s.path(name)), 0o755))
 	s.check(os.Symlink(target, s.path(name)))
 }
 
-func (s *space) read(name string) string {
+func (s *workspace) read(name string) string {
 	s.t.Helper()
 	data, err := os.ReadFile(s.path(name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -116,8 +116,8 @@ func (s *space) read(name string) string {
 	return string(data)
 }
 
-// memory gives the lines of a memory file.
-func (s *space) memory(file string) []string {
+// memory returns the lines of a memory file.
+func (s *workspace) memory(file string) []string {
 	s.t.Helper()
 	text := s.read(".claude/memory/" + file)
 	if text == "" {
@@ -126,15 +126,16 @@ func (s *space) memory(file string) []string {
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
-func (s *space) check(err error) {
+func (s *workspace) check(err error) {
 	s.t.Helper()
 	if err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-// tree tells everything about the workspace but what lies in Remit's own folder.
-func (s *space) tree() map[string]string {
+// tree returns the mode, modification time and content of every file in the workspace, except
+// Remit's own folder.
+func (s *workspace) tree() map[string]string {
 	s.t.Helper()
 	found := map[string]string{}
 	err := filepath.WalkDir(s.root, func(path string, entry fs.DirEntry, err error) error {
@@ -174,28 +175,29 @@ func (s *space) tree() map[string]string {
 	return found
 }
 
-// noRaceSleep spares a program with the race detector its second of sleep at exit.
+// noRaceSleep turns off the second that a program with the race detector sleeps at exit.
 const noRaceSleep = "GORACE=atexit_sleep_ms=0"
 
-// unhurried makes the deadlines of contracts so long that a busy machine keeps them. A test of
-// the deadlines themselves sets another factor.
-const unhurried = "REMIT_DEADLINE_FACTOR=20"
+// longDeadlines makes the deadlines of contracts long enough for a busy machine. A test of the
+// deadlines themselves sets another factor.
+const longDeadlines = "REMIT_DEADLINE_FACTOR=20"
 
-// environment is what a program started by a client sees: nothing of ours but unhurried.
+// environment returns the environment of a program that a client starts: nothing of ours except
+// longDeadlines.
 func environment(more ...string) []string {
-	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.TempDir(), "TMPDIR=" + os.TempDir(), noRaceSleep, unhurried}, more...)
+	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.TempDir(), "TMPDIR=" + os.TempDir(), noRaceSleep, longDeadlines}, more...)
 }
 
-// outcome is how a command ended.
+// outcome is the result of a command.
 type outcome struct {
 	code        int
 	out, errOut string
 }
 
-// remit runs one command line of the binary in the workspace.
-func (s *space) remit(args ...string) outcome {
+// remit runs one command of the binary in the workspace.
+func (s *workspace) remit(args ...string) outcome {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), timeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, remitBin, args...)
 	cmd.Dir, cmd.Env = s.root, environment(s.env...)
@@ -208,15 +210,15 @@ func (s *space) remit(args ...string) outcome {
 	return outcome{cmd.ProcessState.ExitCode(), out.String(), errOut.String()}
 }
 
-// auditHolds fails the test unless "remit audit verify" is content.
-func (s *space) auditHolds() {
+// verifyAudit fails the test unless "remit audit verify" succeeds.
+func (s *workspace) verifyAudit() {
 	s.t.Helper()
 	if got := s.remit("audit", "verify"); got.code != 0 {
 		s.t.Errorf("audit verify: exit %d\n%s%s", got.code, got.out, got.errOut)
 	}
 }
 
-// syncBuffer may be read while a process writes to it.
+// syncBuffer is a buffer that can be read while a process writes to it.
 type syncBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -234,13 +236,13 @@ func (b *syncBuffer) String() string {
 	return b.text.String()
 }
 
-// brokenLibrary is what the log says of a library that an example breaks.
-var brokenLibrary = regexp.MustCompile(`(?m)^\S+ WRN (ignoring an invalid entry of registry\.yaml|cannot read the book registry|call tool=books/\S+ caller=\S+ outcome=unavailable) .*\n`)
+// brokenLibraryLog matches the log lines about a library that an example breaks.
+var brokenLibraryLog = regexp.MustCompile(`(?m)^\S+ WRN (ignoring an invalid entry of registry\.yaml|cannot read the book registry|call tool=books/\S+ caller=\S+ outcome=unavailable) .*\n`)
 
-// complaints gives what a program says on stderr that it should not have to say.
-func complaints(stderr string) string { return brokenLibrary.ReplaceAllString(stderr, "") }
+// unexpectedLog returns the part of stderr that a test does not expect.
+func unexpectedLog(stderr string) string { return brokenLibraryLog.ReplaceAllString(stderr, "") }
 
-// clip keeps failures readable.
+// clip shortens a text for failure messages.
 func clip[T ~string | ~[]byte](text T) string {
 	const most = 600
 	if len(text) <= most {
@@ -249,7 +251,7 @@ func clip[T ~string | ~[]byte](text T) string {
 	return fmt.Sprintf("%s ... (%d bytes)", string(text[:most]), len(text))
 }
 
-// quoted writes text as a JSON string.
+// quoted returns text as a JSON string.
 func quoted(text string) string {
 	data, err := json.Marshal(text)
 	if err != nil {

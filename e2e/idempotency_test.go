@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// A key works the same on every face, and across faces: it belongs to the caller
-// and the tool, not to the way the call came in.
-func TestKeysOnEveryFace(t *testing.T) {
+// TestIdempotencyKeysOnEveryFrontend checks that a key works on every front end and across them: it
+// belongs to the caller and the tool, not to the front end.
+func TestIdempotencyKeysOnEveryFrontend(t *testing.T) {
 	t.Parallel()
 	onEachDatabase(t, func(t *testing.T, flags ...string) {
-		s := newSpace(t, nil)
+		s := newWorkspace(t, nil)
 		flags = append(flags, "--toolsets", "tasks")
 		const args, key = `{"user_id":"ann","title":"Buy milk"}`, "shopping-1"
 		w := s.serve(flags...)
@@ -22,7 +22,7 @@ func TestKeysOnEveryFace(t *testing.T) {
 		}
 		again := w.post("/tools/add_task", args, http.Header{"Idempotency-Key": {key}})
 		if string(again.body) != string(first.body) || again.header.Get("Idempotency-Replayed") != "true" {
-			t.Errorf("again over HTTP: %v: %s", again.header, again.body)
+			t.Errorf("repeated over HTTP: %v: %s", again.header, again.body)
 		}
 		meta := fmt.Sprintf(`{"name":"add_task","arguments":%s,"_meta":{"io.remit/idempotencyKey":%q}}`, args, key)
 		r := s.stdio(flags...)
@@ -43,14 +43,14 @@ func TestKeysOnEveryFace(t *testing.T) {
 				t.Errorf("the key %q: status %d: %s", bad, got.status, got.body)
 			}
 		}
-		// A call that failed is not kept: mended, it may use its key again.
+		// A failed call is not stored: the key can be used again once the call is corrected.
 		late := http.Header{"Idempotency-Key": {"later"}}
 		if got := w.post("/tools/complete_task", `{"user_id":"ann","task_id":"2"}`, late); got.status != http.StatusNotFound {
 			t.Errorf("no such task: status %d: %s", got.status, got.body)
 		}
 		w.post("/tools/add_task", `{"user_id":"ann","title":"second"}`, nil)
 		if got := w.post("/tools/complete_task", `{"user_id":"ann","task_id":"2"}`, late); got.status != http.StatusOK {
-			t.Errorf("now there is one: status %d: %s", got.status, got.body)
+			t.Errorf("after the task exists: status %d: %s", got.status, got.body)
 		}
 		if listed := listAll(t, w.url, "ann"); len(listed) != 2 {
 			t.Errorf("there are %d tasks, want 2", len(listed))

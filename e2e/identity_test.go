@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// token makes a token and gives its secret; args follow "remit token create".
-func (s *space) token(args ...string) string {
+// token creates a token and returns its secret; args follow "remit token create".
+func (s *workspace) token(args ...string) string {
 	s.t.Helper()
 	made := s.remit(append([]string{"token", "create", "--root", s.root}, args...)...)
 	if made.code != 0 || !strings.HasPrefix(made.out, "remit_") {
@@ -23,70 +23,70 @@ func (s *space) token(args ...string) string {
 	return strings.TrimSpace(made.out)
 }
 
-// bearer is the header of a caller with this token.
+// bearer returns the header of a caller with this token.
 func bearer(token string) http.Header {
 	return http.Header{"Authorization": {"Bearer " + token}}
 }
 
-// get asks for a path of the server.
-func (w *web) get(path string, header http.Header) httpAnswer {
+// get sends a GET request to a path of the server.
+func (w *httpServer) get(path string, header http.Header) httpAnswer {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(w.t.Context(), timeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.url+path, http.NoBody)
-	w.space.check(err)
+	w.workspace.check(err)
 	for name, values := range header {
 		r.Header[name] = values
 	}
 	got, err := send(http.DefaultClient, r)
-	w.space.check(err)
+	w.workspace.check(err)
 	return got
 }
 
-// submit sends a form, as pages of the console do.
-func (w *web) submit(path, form string, header http.Header) httpAnswer {
+// submit sends a form, like the pages of the console.
+func (w *httpServer) submit(path, form string, header http.Header) httpAnswer {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(w.t.Context(), timeout)
 	defer cancel()
 	r, err := newPost(ctx, w.url+path, form, header)
-	w.space.check(err)
+	w.workspace.check(err)
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	got, err := send(&http.Client{CheckRedirect: stay}, r)
-	w.space.check(err)
+	got, err := send(&http.Client{CheckRedirect: noRedirect}, r)
+	w.workspace.check(err)
 	return got
 }
 
-// stay keeps a client from going where an answer leads.
-func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+// noRedirect keeps a client from following redirects.
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// signIn uses the link that serve prints, and gives the cookie of the session.
-func (w *web) signIn() *http.Cookie {
+// signIn opens the link that serve prints, and returns the session cookie.
+func (w *httpServer) signIn() *http.Cookie {
 	w.t.Helper()
 	link := regexp.MustCompile(`http://\S+/console/login\?token=\S+`).FindString(w.stderr.String())
 	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, link, http.NoBody)
-	w.space.check(err)
-	got, err := send(&http.Client{CheckRedirect: stay}, r)
-	w.space.check(err)
+	w.workspace.check(err)
+	got, err := send(&http.Client{CheckRedirect: noRedirect}, r)
+	w.workspace.check(err)
 	cookie, err := http.ParseSetCookie(got.header.Get("Set-Cookie"))
 	if err != nil {
-		w.t.Fatalf("signing in gives no cookie: %d %s", got.status, clip(got.body))
+		w.t.Fatalf("signing in sets no cookie: %d %s", got.status, clip(got.body))
 	}
 	return cookie
 }
 
 const entryArgs = `{"file":"decisions.jsonl","entry":{"timestamp":"2026-01-09T10:30:00Z","type":"stack","decision":"SQLite"}}`
 
-// TestAgentWithEveryScope: a token that may call every tool for one user cannot approve,
-// read the configuration, or reach what belongs to another user.
+// TestAgentWithEveryScope checks that a token with all scopes for one user cannot approve, read the
+// configuration, or access data of another user.
 func TestAgentWithEveryScope(t *testing.T) {
-	s := newSpace(t, map[string]string{"docs/a.md": "A\n", "remit.yaml": "log_level: warn\n"})
+	s := newWorkspace(t, map[string]string{"docs/a.md": "A\n", "remit.yaml": "log_level: warn\n"})
 	ada := s.token("--name", "full", "--scopes", "*", "--user", "ada")
 	bob := s.token("--name", "bob", "--scopes", "tasks:read,tasks:write", "--user", "bob")
 	w := s.serve()
 	if got := w.post("/tools/add_task", `{"user_id":"bob","title":"Mine"}`, bearer(bob)); got.status != 200 {
 		t.Fatalf("bob cannot add a task: %d %s", got.status, got.body)
 	}
-	t.Run("its own works", func(t *testing.T) {
+	t.Run("own data", func(t *testing.T) {
 		for tool, args := range map[string]string{
 			"add_task": `{"user_id":"ada","title":"Hers"}`, "list_tasks": `{}`, "read_repo_file": `{"path":"docs/a.md"}`, "grep_codebase": `{"pattern":"A"}`,
 		} {
@@ -120,7 +120,7 @@ func TestAgentWithEveryScope(t *testing.T) {
 		asked := w.post("/tools/write_memory_entry", entryArgs, bearer(ada))
 		id := regexp.MustCompile(`/console/approvals/([0-9a-z]{10})`).FindSubmatch(asked.body)
 		if asked.status != http.StatusAccepted && asked.status != http.StatusForbidden || id == nil {
-			t.Fatalf("a write does not wait: %d %s", asked.status, asked.body)
+			t.Fatalf("the write is not pending: %d %s", asked.status, asked.body)
 		}
 		decide, cookie := "/console/approvals/"+string(id[1])+"/decide", w.signIn()
 		token := cookie.Name + "=" + ada
@@ -135,16 +135,16 @@ func TestAgentWithEveryScope(t *testing.T) {
 			}
 		}
 		if got := w.submit("/console/login", "token="+ada, nil); got.status < 400 {
-			t.Errorf("a token of an agent signs in: %d", got.status)
+			t.Errorf("an agent's token can sign in: %d", got.status)
 		}
 		if got := w.submit(decide, "verdict=deny", http.Header{"Cookie": {cookie.Name + "=" + cookie.Value}}); got.status >= 400 {
 			t.Errorf("a person cannot decide: %d %s", got.status, clip(got.body))
 		}
 		if got := w.post("/tools/write_memory_entry", entryArgs, bearer(ada)); got.status == 200 || s.read(".claude/memory/decisions.jsonl") != "" {
-			t.Errorf("it was written: %d %s", got.status, got.body)
+			t.Errorf("the entry was written: %d %s", got.status, got.body)
 		}
 	})
-	t.Run("elicitation", func(t *testing.T) { elicitedByToken(t, w, s, ada) })
+	t.Run("elicitation", func(t *testing.T) { checkElicitationWithToken(t, w, s, ada) })
 	t.Run("configuration", func(t *testing.T) {
 		for _, path := range []string{"/", "/console/settings", "/console/approvals", "/console/calls", "/config", "/console/events"} {
 			if got := w.get(path, bearer(ada)); got.status != http.StatusUnauthorized && got.status != http.StatusNotFound || strings.Contains(string(got.body), "log_level") {
@@ -159,18 +159,18 @@ func TestAgentWithEveryScope(t *testing.T) {
 		}
 	})
 	w.end()
-	s.auditHolds()
+	s.verifyAudit()
 }
 
-// elicitedByToken: a client with a token that says it shows forms, and accepts whatever
-// it is asked, has approved nothing.
-func elicitedByToken(t *testing.T, w *web, s *space, token string) {
+// checkElicitationWithToken checks that a client with a token cannot approve its own call by
+// accepting the elicitation.
+func checkElicitationWithToken(t *testing.T, w *httpServer, s *workspace, token string) {
 	t.Helper()
 	header := bearer(token)
 	begun := w.post("/mcp", requestLine("1", "initialize", `{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"liar","version":"1"}}`), header)
 	header.Set("Mcp-Session-Id", begun.header.Get("Mcp-Session-Id"))
 	args := strings.Replace(entryArgs, "SQLite", "forged", 1)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	r, err := newPost(ctx, w.url+"/mcp", requestLine("2", "tools/call", `{"name":"write_memory_entry","arguments":`+args+`}`), header)
 	s.check(err)
@@ -184,7 +184,7 @@ func elicitedByToken(t *testing.T, w *web, s *space, token string) {
 			continue
 		}
 		if got := w.post("/mcp", `{"jsonrpc":"2.0","id":`+string(m.ID)+`,"result":{"action":"accept","content":{}}}`, header); got.status >= 400 {
-			t.Errorf("the answer was refused: %d", got.status)
+			t.Errorf("the answer was rejected: %d", got.status)
 		}
 	}
 	if text := s.read(".claude/memory/decisions.jsonl"); strings.Contains(text, "forged") {
@@ -192,10 +192,10 @@ func elicitedByToken(t *testing.T, w *web, s *space, token string) {
 	}
 }
 
-// TestScopes: a token reaches the tools of its scopes, and a refusal says which scope it
-// lacks, over plain HTTP and in both eras of MCP. Lists show what it reaches.
+// TestScopes checks that a token can call the tools of its scopes, and that an error names the
+// missing scope, over plain HTTP and in both eras of MCP. Lists contain only the allowed tools.
 func TestScopes(t *testing.T) {
-	s := newSpace(t, map[string]string{"docs/a.md": "A\n"})
+	s := newWorkspace(t, map[string]string{"docs/a.md": "A\n"})
 	reader := s.token("--name", "reader", "--scopes", "tasks:read", "--user", "ada")
 	w := s.serve()
 	for tool, want := range map[string]int{"list_tasks": 200, "add_task": 403, "read_file": 403, "read_repo_file": 403, "list_books": 403, "hello": 200} {
@@ -229,10 +229,10 @@ func TestScopes(t *testing.T) {
 	w.end()
 }
 
-// TestNobody: where identity is on, hello alone answers whoever says nothing of
-// themselves, and a token that is not good is refused even there.
-func TestNobody(t *testing.T) {
-	s := newSpace(t, map[string]string{"docs/a.md": "A\n"})
+// TestAnonymousCallers checks that with identity on, only hello answers callers without a token,
+// and that an invalid token is rejected even there.
+func TestAnonymousCallers(t *testing.T) {
+	s := newWorkspace(t, map[string]string{"docs/a.md": "A\n"})
 	w := s.serve("--identity", "on")
 	for _, tc := range []struct {
 		method, path, body string
@@ -281,10 +281,10 @@ func TestNobody(t *testing.T) {
 	w.end()
 }
 
-// TestNobodyIsLockedOut: whoever guesses is slowed down and recorded, and the bearer of a
-// good token at the same address is not, though it comes for the first time.
-func TestNobodyIsLockedOut(t *testing.T) {
-	s := newSpace(t, nil)
+// TestGuessesDoNotLockOutOthers checks that callers who guess tokens are rate limited, and that a
+// valid token from the same address still works, even on its first use.
+func TestGuessesDoNotLockOutOthers(t *testing.T) {
+	s := newWorkspace(t, nil)
 	secret := s.token("--name", "late", "--scopes", "tasks:read", "--user", "ada")
 	w := s.serve()
 	slowed := 0
@@ -296,30 +296,30 @@ func TestNobodyIsLockedOut(t *testing.T) {
 		}
 	}
 	if slowed == 0 {
-		t.Error("nobody is slowed down")
+		t.Error("guesses are not rate limited")
 	}
 	if got := w.post("/tools/list_tasks", `{}`, bearer(secret)); got.status != 200 {
-		t.Errorf("a good token: %d %s", got.status, got.body)
+		t.Errorf("a valid token: %d %s", got.status, got.body)
 	}
 	w.end()
-	s.auditHolds()
+	s.verifyAudit()
 }
 
-// TestFirstTokenSwitchesIdentityOn: a server that runs wants tokens once there is one,
-// and a token that is revoked lets nobody in.
-func TestFirstTokenSwitchesIdentityOn(t *testing.T) {
-	s := newSpace(t, nil)
+// TestFirstTokenEnablesIdentity checks that a running server requires tokens once the first one
+// exists, and that a revoked token is rejected.
+func TestFirstTokenEnablesIdentity(t *testing.T) {
+	s := newWorkspace(t, nil)
 	w := s.serve("--log-level", "error")
 	if got := w.post("/tools/list_tasks", `{"user_id":"ada"}`, nil); got.status != 200 {
 		t.Fatalf("without a token: %d %s", got.status, got.body)
 	}
 	secret := s.token("--name", "first", "--scopes", "tasks:read", "--user", "ada")
-	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout); ; time.Sleep(50 * time.Millisecond) {
 		if got := w.post("/tools/list_tasks", `{"user_id":"ada"}`, nil); got.status == 401 {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("callers without a token are still let in")
+			t.Fatal("callers without a token are still accepted")
 		}
 	}
 	if got := w.post("/tools/list_tasks", `{}`, bearer(secret)); got.status != 200 {
@@ -334,13 +334,13 @@ func TestFirstTokenSwitchesIdentityOn(t *testing.T) {
 	w.end()
 }
 
-// TestConsoleLink: the link that serve prints signs one person in, once.
+// TestConsoleLink checks that the link which serve prints works for one sign-in only.
 func TestConsoleLink(t *testing.T) {
-	s := newSpace(t, nil)
+	s := newWorkspace(t, nil)
 	w := s.serve()
 	link := regexp.MustCompile(`http://\S+/console/login\?token=\S+`).FindString(w.stderr.String())
 	if link == "" {
-		t.Fatalf("no link is printed: %s", w.stderr)
+		t.Fatalf("serve prints no link: %s", w.stderr)
 	}
 	jar, err := cookiejar.New(nil)
 	s.check(err)

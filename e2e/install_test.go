@@ -16,12 +16,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// helloLine is a call as an agent makes it.
+// helloLine is a tool call as an agent sends it.
 const helloLine = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"hello","arguments":{"name":"Ada"}}}` + "\n"
 
-// homes are what people have in the files of their clients on Linux: other servers, and
-// what each language allows.
-var homes = []struct{ client, file, text string }{
+// clientFiles are settings files of clients on Linux with other servers and everything that their
+// format allows.
+var clientFiles = []struct{ client, file, text string }{
 	{"claude-code", ".claude.json", "{\n  \"numStartups\": 3,\n  \"mcpServers\": {\n    \"files\": {\n      \"type\": \"stdio\",\n      \"command\": \"true\",\n      \"args\": []\n    }\n  },\n  \"projects\": {}\n}"},
 	{"claude-desktop", ".config/Claude/claude_desktop_config.json", "{\"globalShortcut\": \"\", \"mcpServers\": {\"files\": {\"command\": \"true\"}}}\n"},
 	{"cursor", ".cursor/mcp.json", "\ufeff{\r\n\t\"mcpServers\": {\r\n\t\t\"files\": {\"command\": \"true\"}\r\n\t}\r\n}\r\n"},
@@ -32,23 +32,23 @@ var homes = []struct{ client, file, text string }{
 	{"zed", ".config/zed/settings.json", "// Zed settings\n//\n// see the docs\n{\n  \"theme\": \"One Dark\",\n  /* servers { */\n  \"context_servers\": {\n  },\n}\n"},
 }
 
-// newcomer is a workspace and an empty home.
-type newcomer struct {
-	*space
+// cleanHome is a workspace and an empty home folder.
+type cleanHome struct {
+	*workspace
 	home string
 }
 
-func newNewcomer(t *testing.T) *newcomer {
+func newCleanHome(t *testing.T) *cleanHome {
 	t.Helper()
 	if runtime.GOOS != "linux" {
-		t.Skip("the files lie elsewhere")
+		t.Skip("the settings files are elsewhere on this system")
 	}
-	n := &newcomer{space: newSpace(t, nil), home: t.TempDir()}
+	n := &cleanHome{workspace: newWorkspace(t, nil), home: t.TempDir()}
 	n.env = []string{"HOME=" + n.home}
 	return n
 }
 
-func (n *newcomer) must(args ...string) string {
+func (n *cleanHome) mustRun(args ...string) string {
 	n.t.Helper()
 	got := n.remit(args...)
 	if got.code != 0 {
@@ -57,42 +57,42 @@ func (n *newcomer) must(args ...string) string {
 	return got.out
 }
 
-// TestInstall: for each client, what is written starts Remit, and what was there before
-// is there again, byte for byte.
+// TestInstall checks for each client that the written command starts Remit, and that --remove
+// restores the file byte for byte.
 func TestInstall(t *testing.T) {
 	t.Parallel()
-	for _, tc := range homes {
+	for _, tc := range clientFiles {
 		t.Run(tc.client, func(t *testing.T) {
-			n := newNewcomer(t)
+			n := newCleanHome(t)
 			file := filepath.Join(n.home, filepath.FromSlash(tc.file))
-			n.must("install", tc.client)
-			command, args := startedBy(t, file)
+			n.mustRun("install", tc.client)
+			command, args := serverCommand(t, file)
 			cmd := exec.Command(command, args...)
 			cmd.Dir, cmd.Env, cmd.Stdin = t.TempDir(), environment(), strings.NewReader(helloLine)
 			if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("Hello, Ada!")) {
 				t.Errorf("%v: %v\n%s", cmd.Args, err, out)
 			}
-			n.must("install", tc.client, "--remove")
+			n.mustRun("install", tc.client, "--remove")
 			if left, err := os.ReadDir(n.home); err != nil || len(left) > 0 {
-				t.Errorf("something is left: %v, %v", left, err)
+				t.Errorf("files are left: %v, %v", left, err)
 			}
 
 			n.check(os.MkdirAll(filepath.Dir(file), 0o755))
 			write(t, file, tc.text)
-			n.must("install", tc.client)
+			n.mustRun("install", tc.client)
 			if installed := read(t, file); installed == tc.text || !strings.Contains(installed, remitBin) {
-				t.Errorf("it is not there: %s", installed)
+				t.Errorf("the entry is missing: %s", installed)
 			}
-			n.must("install", tc.client, "--remove")
+			n.mustRun("install", tc.client, "--remove")
 			if diff := cmp.Diff(tc.text, read(t, file)); diff != "" {
-				t.Errorf("the file is not as it was: %s", diff)
+				t.Errorf("the file was not restored: %s", diff)
 			}
 		})
 	}
 }
 
-// startedBy reads the one entry of a file as its client would.
-func startedBy(t *testing.T, file string) (string, []string) {
+// serverCommand reads the single server entry of a settings file, like its client.
+func serverCommand(t *testing.T, file string) (string, []string) {
 	t.Helper()
 	text := read(t, file)
 	var entry struct {
@@ -102,7 +102,7 @@ func startedBy(t *testing.T, file string) (string, []string) {
 	if strings.HasSuffix(file, ".toml") {
 		found := regexp.MustCompile(`^\[mcp_servers\.remit\]\ncommand = (".*")\nargs = (\[.*\])\n$`).FindStringSubmatch(text)
 		if found == nil {
-			t.Fatalf("it says %s", text)
+			t.Fatalf("unexpected content: %s", text)
 		}
 		text = `{"s": {"remit": {"command": ` + found[1] + `, "args": ` + found[2] + `}}}`
 	}
@@ -118,11 +118,11 @@ func startedBy(t *testing.T, file string) (string, []string) {
 	return entry.Command, entry.Args
 }
 
-// TestInstallTogether: of many at once each finds the file whole, and none is lost
-// without a word.
-func TestInstallTogether(t *testing.T) {
+// TestConcurrentInstalls checks that each of several concurrent installs sees a complete file, and
+// that each one either succeeds or reports an error.
+func TestConcurrentInstalls(t *testing.T) {
 	t.Parallel()
-	n := newNewcomer(t)
+	n := newCleanHome(t)
 	file := filepath.Join(n.home, ".cursor", "mcp.json")
 	n.check(os.MkdirAll(filepath.Dir(file), 0o755))
 	write(t, file, "{}")
@@ -155,31 +155,31 @@ func TestInstallTogether(t *testing.T) {
 	var got struct{ McpServers map[string]any }
 	n.check(json.Unmarshal([]byte(read(t, file)), &got))
 	if len(want) == 0 || len(got.McpServers) != len(want) {
-		t.Errorf("%v are said to be there, and %v are", want, got.McpServers)
+		t.Errorf("%v reported success, but the file contains %v", want, got.McpServers)
 	}
 }
 
-// installed connects a command line by its own file, over stdio and HTTP, beside what
-// was there; what it then says is judged, and the file restored.
-func (v *vendor) installed(client, file string, judge func()) {
+// checkInstall installs Remit in the settings file of a client, over stdio and HTTP, next to
+// existing entries. It runs check and then removes the entries again, which must restore the file.
+func (v *vendor) checkInstall(client, file string, check func()) {
 	v.t.Helper()
 	path := filepath.Join(v.home, filepath.FromSlash(file))
 	before := read(v.t, path)
-	for _, args := range [][]string{{}, {"--name", "remit-web", "--url", v.web.url + "/mcp"}} {
+	for _, args := range [][]string{{}, {"--name", "remit-web", "--url", v.httpServer.url + "/mcp"}} {
 		v.remit(append([]string{"install", client, "--root", v.project}, args...)...)
 	}
-	judge()
+	check()
 	v.remit("install", client, "--name", "remit-web", "--remove")
 	v.remit("install", client, "--remove")
 	if diff := cmp.Diff(before, read(v.t, path)); diff != "" {
-		v.t.Errorf("the file is not as it was: %s", diff)
+		v.t.Errorf("the file was not restored: %s", diff)
 	}
 }
 
-// remit runs Remit in the home of the vendor.
+// remit runs Remit in the vendor's home folder.
 func (v *vendor) remit(args ...string) {
 	v.t.Helper()
-	ctx, cancel := context.WithTimeout(v.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(v.t.Context(), timeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, remitBin, args...)
 	cmd.Dir, cmd.Env = v.project, environment("HOME="+v.home)
@@ -188,10 +188,10 @@ func (v *vendor) remit(args ...string) {
 	}
 }
 
-// has writes a file of the vendor that somebody keeps.
-func (v *vendor) has(file string) {
+// writeSettings writes the existing settings file of a client.
+func (v *vendor) writeSettings(file string) {
 	v.t.Helper()
-	for _, tc := range homes {
+	for _, tc := range clientFiles {
 		if tc.file == file {
 			path := filepath.Join(v.home, filepath.FromSlash(file))
 			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -202,35 +202,35 @@ func (v *vendor) has(file string) {
 	}
 }
 
-// Claude Code writes to its file whenever it runs, so it runs once before.
+// Claude Code changes its file whenever it runs, so it runs once before.
 func TestInstallClaudeCode(t *testing.T) {
 	t.Parallel()
 	v := newVendor(t, "@anthropic-ai/claude-code/cli-wrapper.cjs")
-	v.has(".claude.json")
-	v.says("mcp", "list")
-	v.installed("claude-code", ".claude.json", v.connected)
+	v.writeSettings(".claude.json")
+	v.output("mcp", "list")
+	v.checkInstall("claude-code", ".claude.json", v.checkConnected)
 }
 
 func TestInstallGemini(t *testing.T) {
 	t.Parallel()
 	v := newVendor(t, "@google/gemini-cli/bundle/gemini.js")
-	v.has(".gemini/settings.json")
-	v.says("mcp", "list")
-	v.installed("gemini", ".gemini/settings.json", v.connected)
+	v.writeSettings(".gemini/settings.json")
+	v.output("mcp", "list")
+	v.checkInstall("gemini", ".gemini/settings.json", v.checkConnected)
 }
 
-// Codex lists servers without connecting to them, but the server within it connects.
+// "codex mcp list" does not connect to servers, but Codex's app server does.
 func TestInstallCodex(t *testing.T) {
 	t.Parallel()
 	v := newVendor(t, "@openai/codex/bin/codex.js")
-	v.has(".codex/config.toml")
-	v.installed("codex", ".codex/config.toml", func() {
-		for _, line := range []string{"files ", remitBin + "  stdio --root " + v.project, v.web.url + "/mcp"} {
-			if list := v.says("mcp", "list"); !strings.Contains(list, line) {
-				t.Errorf("it does not list %s: %s", line, list)
+	v.writeSettings(".codex/config.toml")
+	v.checkInstall("codex", ".codex/config.toml", func() {
+		for _, line := range []string{"files ", remitBin + "  stdio --root " + v.project, v.httpServer.url + "/mcp"} {
+			if list := v.output("mcp", "list"); !strings.Contains(list, line) {
+				t.Errorf("%s is not listed: %s", line, list)
 			}
 		}
 	})
 	write(t, filepath.Join(v.home, ".codex", "config.toml"), "model = \"o3\" # best\n\n[tui]\nnotifications = true")
-	v.installed("codex", ".codex/config.toml", v.serversConnected)
+	v.checkInstall("codex", ".codex/config.toml", v.checkAppServer)
 }

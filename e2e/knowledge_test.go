@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// known is an answer of context_search.
-type known struct {
+// searchAnswer is an answer of context_search.
+type searchAnswer struct {
 	Results []struct {
 		ID, Type, Content, Source, Date, Path, Name string
 		Module, Session                             *string
@@ -24,22 +24,22 @@ type known struct {
 	Details    any
 }
 
-// search asks what the project knows.
-func (r *server) search(args string) known {
+// search calls context_search.
+func (r *stdioServer) search(args string) searchAnswer {
 	r.t.Helper()
 	got := r.call("context_search", args)
-	var answer known
+	var answer searchAnswer
 	r.decode([]byte(got.text), &answer)
 	return answer
 }
 
-// query is the arguments of a question.
+// query returns the arguments of a question.
 func query(text string) string {
 	args, _ := json.Marshal(map[string]any{"query": text})
 	return string(args)
 }
 
-// decisions are what some other teams settled, none of it about databases.
+// decisions are decisions of other teams. None is about databases.
 var decisions = []string{
 	"Releases are cut every second Tuesday; hotfixes may go out on any day but Friday",
 	"Buttons in the design system have four sizes and no custom colours",
@@ -93,8 +93,9 @@ var decisions = []string{
 	"Sound effects are licensed once per title and listed in the credits",
 }
 
-// TestDatastoreAmongDecisions: a question finds its answer though they share no word that matters.
-func TestDatastoreAmongDecisions(t *testing.T) {
+// TestSearchWithoutSharedWords checks that a question finds its answer among other decisions, even
+// if they share no significant word.
+func TestSearchWithoutSharedWords(t *testing.T) {
 	t.Parallel()
 	const picked = "PostgreSQL chosen over MongoDB as the primary database"
 	var log strings.Builder
@@ -102,19 +103,19 @@ func TestDatastoreAmongDecisions(t *testing.T) {
 		line, _ := json.Marshal(map[string]any{"timestamp": fmt.Sprintf("2026-01-%02dT10:00:00Z", i%28+1), "type": "decision", "decision": text})
 		log.Write(append(line, '\n'))
 	}
-	s := newSpace(t, map[string]string{".claude/memory/decisions.jsonl": log.String()})
+	s := newWorkspace(t, map[string]string{".claude/memory/decisions.jsonl": log.String()})
 	server := s.stdio("--toolsets", "context")
 	for _, args := range []string{query("which datastore did we pick"), `{"query":"which datastore did we pick","type":"decision"}`} {
 		answer := server.search(args)
 		if len(answer.Results) == 0 || answer.Results[0].Content != picked {
-			t.Errorf("%s finds %+v", args, answer)
+			t.Errorf("%s found %+v", args, answer)
 		}
 	}
 }
 
-// sample is a small project with something to know.
-func sample(t *testing.T) *space {
-	return newSpace(t, map[string]string{
+// sampleProject returns a small project with decisions, issues, patterns, code and documents.
+func sampleProject(t *testing.T) *workspace {
+	return newWorkspace(t, map[string]string{
 		".claude/memory/decisions.jsonl": `{"timestamp":"2026-01-10T09:00:00Z","type":"decision","module":"database","decision":"PostgreSQL chosen over MongoDB as the primary database because of transactions","session_id":"8b7c2f0e-1111-4222-8333-444455556666"}
 {"timestamp":"2026-01-12T09:00:00Z","type":"issue","module":"auth","issue":"Token refresh race condition fixed with mutex lock"}
 {"timestamp":"2026-01-13T09:00:00Z","type":"pattern","module":"auth","content":"Use JWT tokens stored in httpOnly cookies for auth"}
@@ -131,10 +132,10 @@ not json at all
 	})
 }
 
-// TestUseCases: the four questions of the contract's document find the right answer first.
+// TestUseCases checks that the questions in the contract's document find the right answer first.
 func TestUseCases(t *testing.T) {
 	t.Parallel()
-	server := sample(t).stdio("--toolsets", "context")
+	server := sampleProject(t).stdio("--toolsets", "context")
 	for args, want := range map[string]string{
 		query("How did we handle authentication?"):                                            "Use JWT tokens stored in httpOnly cookies for auth",
 		`{"query":"Find issues related to token refresh","type":"issue"}`:                     "Token refresh race condition fixed with mutex lock",
@@ -148,15 +149,15 @@ func TestUseCases(t *testing.T) {
 	} {
 		answer := server.search(args)
 		if len(answer.Results) == 0 || !strings.Contains(answer.Results[0].Content, want) {
-			t.Errorf("%s finds %+v", args, answer)
+			t.Errorf("%s found %+v", args, answer)
 		}
 	}
 }
 
-// TestFiltersAreExact: what is asked for by type, module and number is all that comes.
+// TestFiltersAreExact checks that type, module and limit restrict the results exactly.
 func TestFiltersAreExact(t *testing.T) {
 	t.Parallel()
-	server := sample(t).stdio("--toolsets", "context", "--rate-limits", "off")
+	server := sampleProject(t).stdio("--toolsets", "context", "--rate-limits", "off")
 	for _, kind := range []string{"pattern", "rule", "decision", "issue"} {
 		for _, module := range []string{"", "auth", "billing", "database", "nowhere", "aut", "AUTH"} {
 			args := fmt.Sprintf(`{"query":"token database invoice cookie page","type":%q,"limit":20}`, kind)
@@ -165,11 +166,11 @@ func TestFiltersAreExact(t *testing.T) {
 			}
 			answer := server.search(args)
 			if module == "nowhere" && (answer.TotalFound != 0 || len(answer.Results) != 0 || answer.Error != "") {
-				t.Errorf("%s finds %+v", args, answer)
+				t.Errorf("%s found %+v", args, answer)
 			}
 			for _, r := range answer.Results {
 				if r.Type != kind || r.Source != "discovery" || module != "" && (r.Module == nil || *r.Module != module) || r.Score < 0 || r.Score > 1 {
-					t.Errorf("%s finds %+v", args, r)
+					t.Errorf("%s found %+v", args, r)
 				}
 			}
 		}
@@ -177,11 +178,11 @@ func TestFiltersAreExact(t *testing.T) {
 	for limit := 1; limit <= 20; limit++ {
 		answer := server.search(fmt.Sprintf(`{"query":"token","limit":%d}`, limit))
 		if len(answer.Results) > limit || answer.TotalFound < len(answer.Results) {
-			t.Errorf("limit %d gives %d of %d", limit, len(answer.Results), answer.TotalFound)
+			t.Errorf("limit %d returned %d of %d results", limit, len(answer.Results), answer.TotalFound)
 		}
 		for i := 1; i < len(answer.Results); i++ {
 			if answer.Results[i].Score > answer.Results[i-1].Score {
-				t.Errorf("result %d is better than the one before", i)
+				t.Errorf("result %d has a higher score than the one before", i)
 			}
 		}
 	}
@@ -190,23 +191,24 @@ func TestFiltersAreExact(t *testing.T) {
 	}
 }
 
-// TestEntryIsFoundByTheNextCall: what was written a moment ago is known, also to another process.
+// TestEntryIsFoundByTheNextCall checks that the next search finds a new entry, in the same and in
+// another process.
 func TestEntryIsFoundByTheNextCall(t *testing.T) {
 	t.Parallel()
-	s := sample(t)
+	s := sampleProject(t)
 	writer := s.stdio("--toolsets", "learning-os,context", "--approve", "auto", "--rate-limits", "off")
 	reader := s.stdio("--toolsets", "context", "--rate-limits", "off")
 	reader.search(query("warm up"))
 	for i := range 20 {
 		text := fmt.Sprintf("The gearbox of model %d is lubricated with zeppelinol", i)
 		writer.call("write_memory_entry", fmt.Sprintf(`{"file":"decisions.jsonl","entry":{"timestamp":"2026-03-01T10:00:00Z","type":"rule","content":%q}}`, text))
-		for who, server := range map[string]*server{"the writer": writer, "another process": reader} {
+		for who, server := range map[string]*stdioServer{"the writer": writer, "another process": reader} {
 			found := false
 			for _, r := range server.search(`{"query":"` + text + `","limit":20}`).Results {
 				found = found || r.Content == text
 			}
 			if !found {
-				t.Fatalf("entry %d is not known to %s", i, who)
+				t.Fatalf("entry %d is not found by %s", i, who)
 			}
 		}
 	}

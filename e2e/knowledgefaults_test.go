@@ -18,7 +18,7 @@ import (
 )
 
 // goSources copies some of Go's own packages into a workspace.
-func (s *space) goSources(packages ...string) {
+func (s *workspace) goSources(packages ...string) {
 	s.t.Helper()
 	for _, name := range packages {
 		from := filepath.Join(folderOf(s.t, "env", "GOROOT"), "src", filepath.FromSlash(name))
@@ -26,47 +26,49 @@ func (s *space) goSources(packages ...string) {
 	}
 }
 
-// TestIndexSurvivesKills: an index that was killed again and again comes to what one that was left
-// in peace comes to, and does not begin anew each time.
+// TestIndexSurvivesKills checks that an index that was killed many times ends up equal to one that
+// was not, and does not start from the beginning each time.
 func TestIndexSurvivesKills(t *testing.T) {
 	t.Parallel()
-	s := newSpace(t, map[string]string{"README.md": "# Sources\n\nSome packages.\n"})
+	s := newWorkspace(t, map[string]string{"README.md": "# Sources\n\nSome packages.\n"})
 	s.goSources("encoding", "go/parser", "text")
 	random := rand.New(rand.NewPCG(7, 7))
 	for range 6 {
 		cmd := exec.Command(remitBin, "index", "--root", s.root)
 		cmd.Env = environment()
 		s.check(cmd.Start())
-		time.Sleep(time.Duration(20+random.IntN(400)) * time.Millisecond) // a moment of the indexing, whichever
+		// Kill it at a random moment.
+		time.Sleep(time.Duration(20+random.IntN(400)) * time.Millisecond)
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	}
-	killed := s.indexed()
-	peace := &space{t: t, root: s.root}
+	killed := s.updateIndex()
+	peace := &workspace{t: t, root: s.root}
 	peace.env = []string{"REMIT_DATA=" + t.TempDir()}
-	if fresh := peace.indexed(); killed.Files != fresh.Files || killed.Pieces != fresh.Pieces {
-		t.Errorf("after kills %+v, in peace %+v", killed, fresh)
+	if fresh := peace.updateIndex(); killed.Files != fresh.Files || killed.Pieces != fresh.Pieces {
+		t.Errorf("after kills %+v, without kills %+v", killed, fresh)
 	}
-	if again := s.indexed(); again.Done != 0 {
-		t.Errorf("with nothing changed %d files were looked at", again.Done)
+	if again := s.updateIndex(); again.Done != 0 {
+		t.Errorf("nothing changed, but %d files were indexed", again.Done)
 	}
 	for _, question := range []string{"parse a function declaration", "decode base64 text", "escape html in a template"} {
 		one, other := s.remit("search", "--json", question), peace.remit("search", "--json", question)
 		if ids(one.out) != ids(other.out) || one.code != 0 || ids(one.out) == "" {
-			t.Errorf("%s: after kills %d %s\nin peace %d %s", question, one.code, clip(one.out), other.code, clip(other.out))
+			t.Errorf("%s: after kills %d %s\nwithout kills %d %s", question, one.code, clip(one.out), other.code, clip(other.out))
 		}
 	}
 }
 
-// ids are the names of what was found, in order: scores hang on the time of day.
+// ids returns the ids of the results in order. Scores depend on the time of day and are not
+// compared.
 func ids(answer string) string {
 	return strings.Join(regexp.MustCompile(`"id": "[^"]*"`).FindAllString(answer, -1), " ")
 }
 
 type indexState struct{ Files, Pieces, Done, Total, Waiting int }
 
-// indexed brings the index up to date.
-func (s *space) indexed() (state indexState) {
+// updateIndex brings the index up to date.
+func (s *workspace) updateIndex() (state indexState) {
 	s.t.Helper()
 	out := s.remit("index", "--json")
 	if err := json.Unmarshal([]byte(out.out), &state); err != nil || out.code != 0 {
@@ -75,23 +77,23 @@ func (s *space) indexed() (state indexState) {
 	return state
 }
 
-// embeddings is a service whose vectors are good enough for a test: texts with the same words are
-// close. It can be told to misbehave.
-type embeddings struct {
+// fakeEmbeddings is an embedding service for tests: texts with the same words have similar vectors.
+// It can be set to fail.
+type fakeEmbeddings struct {
 	*httptest.Server
 	mode  atomic.Value // string
 	asked atomic.Int64
 }
 
-func newEmbeddings(t *testing.T) *embeddings {
-	e := &embeddings{}
+func newFakeEmbeddings(t *testing.T) *fakeEmbeddings {
+	e := &fakeEmbeddings{}
 	e.mode.Store("well")
 	e.Server = httptest.NewServer(http.HandlerFunc(e.answer))
 	t.Cleanup(e.Close)
 	return e
 }
 
-func (e *embeddings) answer(w http.ResponseWriter, r *http.Request) {
+func (e *fakeEmbeddings) answer(w http.ResponseWriter, r *http.Request) {
 	var asked struct{ Input []string }
 	body, _ := io.ReadAll(r.Body)
 	if err := json.Unmarshal(body, &asked); err != nil || r.Header.Get("Authorization") != "Bearer sesame" || r.URL.Path != "/v1/embeddings" {
@@ -139,16 +141,17 @@ func (e *embeddings) answer(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"data": data, "model": "m"})
 }
 
-// TestEmbeddingService: a service is used when it works; when it does not, the local model answers
-// and says so, or the search fails as the contract says where nothing else is wanted.
+// TestEmbeddingService checks that a working embedding service is used. If it fails, the built-in
+// model answers and the answer says so. With REMIT_EMBEDDINGS_ONLY the search fails instead, as the
+// contract says.
 func TestEmbeddingService(t *testing.T) {
 	t.Parallel()
-	service := newEmbeddings(t)
-	s := sample(t)
+	service := newFakeEmbeddings(t)
+	s := sampleProject(t)
 	env := []string{"REMIT_EMBEDDINGS=" + service.URL + "/v1", "REMIT_EMBEDDINGS_MODEL=m", "REMIT_EMBEDDINGS_KEY=sesame"}
 	server := s.stdioWith(env, "--toolsets", "context", "--rate-limits", "off")
 	const question = "token refresh"
-	for deadline := time.Now().Add(patience); ; { // it is embedded in the background
+	for deadline := time.Now().Add(timeout); ; { // embedding runs in the background
 		m := server.ask("tools/call", `{"name":"context_search","arguments":`+query(question)+`}`)
 		if strings.Contains(string(m.raw), `"model":"remote:m:64"`) {
 			break

@@ -15,23 +15,23 @@ import (
 	"time"
 )
 
-// npmFolder is a folder with a lock file, whose packages are installed once.
+// npmFolder is a folder with a lock file. Its packages are installed once.
 type npmFolder struct {
 	path string
 	once sync.Once
 	err  error
 }
 
-// There are two, because some programs need a newer Node than Debian has, and what
-// runs on the older one should run on it.
+// There are two folders because some programs need a newer Node than Debian has. The others are
+// tested with Debian's Node.
 var (
 	anyNode = &npmFolder{path: "."}
 	newNode = &npmFolder{path: "node24"}
 )
 
-// ready installs the packages, unless they lie there as the lock file names them. Node searches
-// the folders above for packages too, so those of e2e itself are installed first: a client has
-// failed on a package there that was half unpacked.
+// ready installs the packages, unless those of the lock file are installed already. Node also looks
+// for packages in parent folders, so the packages of e2e itself are installed first: a client once
+// failed on a package there that was only half unpacked.
 func (f *npmFolder) ready(t *testing.T) {
 	t.Helper()
 	if f != anyNode {
@@ -39,7 +39,7 @@ func (f *npmFolder) ready(t *testing.T) {
 	}
 	for _, program := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(program); err != nil {
-			leaveOut(t, fmt.Sprintf("%s, since %s is missing; install Node 20 or later", t.Name(), program))
+			skipOutsideCI(t, fmt.Sprintf("%s: %s is missing; install Node 20 or later", t.Name(), program))
 		}
 	}
 	f.once.Do(func() { f.err = f.install() })
@@ -59,7 +59,7 @@ func (f *npmFolder) install() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
 	defer cancel()
-	// Scripts of packages are not for us to run.
+	// Do not run the install scripts of packages.
 	npm := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 	npm.Dir = f.path
 	if out, err := npm.CombinedOutput(); err != nil {
@@ -68,7 +68,7 @@ func (f *npmFolder) install() error {
 	return os.WriteFile(installed, wanted, 0o644)
 }
 
-// program gives the path of a file in a package.
+// program returns the path of a file in a package.
 func (f *npmFolder) program(t *testing.T, name string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join(f.path, "node_modules", filepath.FromSlash(name)))
@@ -78,8 +78,8 @@ func (f *npmFolder) program(t *testing.T, name string) string {
 	return path
 }
 
-// node24 gives a Node that is new enough for the programs of the folder newNode:
-// the one that comes with them, or else that of the machine.
+// node24 returns a Node that is new enough for the programs of newNode: the one installed with
+// them, or the machine's.
 func node24(t *testing.T) string {
 	t.Helper()
 	newNode.ready(t)
@@ -88,11 +88,11 @@ func node24(t *testing.T) string {
 			return node
 		}
 	}
-	leaveOut(t, fmt.Sprintf("%s: it needs Node 22 or later, and npm brings one for Linux on x86-64 alone, not for %s on %s", t.Name(), runtime.GOOS, runtime.GOARCH))
+	skipOutsideCI(t, fmt.Sprintf("%s: it needs Node 22 or later, and npm has one only for Linux on x86-64, not for %s on %s", t.Name(), runtime.GOOS, runtime.GOARCH))
 	return ""
 }
 
-// majorOf asks a Node for its version; 0 if it does not run.
+// majorOf returns the major version of a Node, or 0 if it does not run.
 func majorOf(node string) int {
 	out, err := exec.Command(node, "--version").Output()
 	if err != nil {
@@ -106,15 +106,14 @@ func majorOf(node string) int {
 	return number
 }
 
-// nodeTime is how long a program of Node may run before it counts as hanging. It is
-// many times what the longest of them takes alone: on a machine that compiles and
-// runs other tests beside it, everything takes that much longer.
-const nodeTime = 12 * time.Minute
+// nodeTimeout is the timeout of a Node program. It is many times what the slowest one takes alone,
+// because other tests compile and run at the same time.
+const nodeTimeout = 12 * time.Minute
 
-// runNode runs a program of Node and tells how it ended.
+// runNode runs a Node program and returns its outcome.
 func runNode(t *testing.T, env []string, node string, args ...string) outcome {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), nodeTime)
+	ctx, cancel := context.WithTimeout(t.Context(), nodeTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, node, args...)
 	cmd.Env = env

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// note tells whoever runs the tests something that they should see even if all
-// passes: test.sh names a file for it.
+// note logs a text that should be seen even if all tests pass. test.sh sets REMIT_NOTES to a file
+// for these texts and prints them at the end.
 func note(t *testing.T, format string, args ...any) {
 	t.Helper()
 	text := fmt.Sprintf(format, args...)
@@ -28,11 +28,11 @@ func note(t *testing.T, format string, args ...any) {
 	}
 }
 
-// leaveOut skips a test that cannot run here, and says so. In CI that is a failure.
-func leaveOut(t *testing.T, what string) {
+// skipOutsideCI skips a test that this machine cannot run. In CI it fails instead.
+func skipOutsideCI(t *testing.T, what string) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {
-		t.Fatalf("CI must not leave out %s", what)
+		t.Fatalf("CI must not skip %s", what)
 	}
 	note(t, "NOT RUN: %s", what)
 	t.Skip(what)

@@ -31,8 +31,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 )
 
-// providerBin gives the path of the OpenID provider of e2e/oidctest. It lies in the user's
-// cache, by the hash of its source, which names the versions of what it is made of.
+// providerBin returns the path of the OpenID provider in e2e/oidctest. The binary is in the user's
+// cache, under the hash of its source, which includes the versions of its dependencies.
 var providerBin = sync.OnceValues(func() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -47,16 +47,17 @@ var providerBin = sync.OnceValues(func() (string, error) {
 	if _, err := os.Stat(bin); err == nil {
 		return bin, nil
 	}
-	half := fmt.Sprintf("%s.%d", bin, os.Getpid()) // it is there whole or not at all
-	build := exec.Command("go", "build", "-o", half, ".")
-	build.Dir, build.Env = "oidctest", shipping()
+	// Rename it when complete, so that no partial file has the final name.
+	partial := fmt.Sprintf("%s.%d", bin, os.Getpid())
+	build := exec.Command("go", "build", "-o", partial, ".")
+	build.Dir, build.Env = "oidctest", releaseEnv()
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the OpenID provider: %w\n%s", err, out)
 	}
-	return bin, os.Rename(half, bin)
+	return bin, os.Rename(partial, bin)
 })
 
-// hashFiles adds the names and contents of the files in a folder.
+// hashFiles adds the names and contents of the files in a folder to a hash.
 func hashFiles(hash io.Writer, folder string) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -81,15 +82,15 @@ type provider struct {
 	kill func()
 }
 
-// newProvider starts one; args follow the program.
+// newProvider starts a provider; args are its flags.
 func newProvider(t *testing.T, args ...string) *provider {
 	t.Helper()
 	bin, err := providerBin()
 	if err != nil {
-		leaveOut(t, err.Error())
+		skipOutsideCI(t, err.Error())
 	}
 	cmd := exec.Command(bin, args...)
-	stdin, err := cmd.StdinPipe() // it ends when this does
+	stdin, err := cmd.StdinPipe() // the provider exits when stdin is closed
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,31 +105,31 @@ func newProvider(t *testing.T, args ...string) *provider {
 	}
 	p := &provider{t: t, kill: sync.OnceFunc(func() {
 		stdin.Close()
-		_ = cmd.Wait() // how it ends does not matter
+		_ = cmd.Wait() // the exit code does not matter
 	})}
 	t.Cleanup(p.kill)
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	if err != nil {
-		t.Fatalf("the provider does not say where it is: %v; %s", err, log)
+		t.Fatalf("the provider does not print its port: %v; %s", err, log)
 	}
 	p.port = strings.TrimSpace(line)
 	return p
 }
 
-// url is the issuer. By the name localhost it is another one, with the same keys.
+// url returns the issuer. alias returns a second issuer, localhost, with the same keys.
 func (p *provider) url() string { return "http://127.0.0.1:" + p.port }
 
 func (p *provider) alias() string { return "http://localhost:" + p.port }
 
-// client is the name of a client whose tokens are for an audience, and live for so long.
+// client returns the name of a client whose tokens have an audience and a lifetime.
 func client(audience string, life time.Duration) string {
 	return url.Values{"sub": {"alice"}, "aud": {audience}, "life": {life.String()}}.Encode()
 }
 
-// token asks an issuer for a token by the grant client_credentials.
+// token requests a token from an issuer with the grant client_credentials.
 func (p *provider) token(issuer, client, scope string) string {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(p.t.Context(), timeout)
 	defer cancel()
 	form := url.Values{"grant_type": {"client_credentials"}, "scope": {scope}, "client_id": {client}, "client_secret": {"secret"}}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, issuer+"/oauth/token", strings.NewReader(form.Encode()))
@@ -146,7 +147,7 @@ func (p *provider) token(issuer, client, scope string) string {
 	return answer.Token
 }
 
-// publicKey is that of the issuer, as PEM: what one who confuses algorithms signs with.
+// publicKey returns the issuer's public key as PEM. An algorithm confusion attack signs with it.
 func (p *provider) publicKey() []byte {
 	p.t.Helper()
 	response, err := http.Get(p.url() + "/keys")
@@ -175,7 +176,7 @@ func (p *provider) publicKey() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
 }
 
-// forged are tokens made from a genuine one without the key of its issuer.
+// forged returns tokens made from a valid one without the issuer's private key.
 func forged(t *testing.T, genuine string, public []byte) map[string]string {
 	t.Helper()
 	parts := strings.Split(genuine, ".")
@@ -198,18 +199,17 @@ func forged(t *testing.T, genuine string, public []byte) map[string]string {
 
 const audience = "https://remit.example.com/mcp"
 
-// entrances are those in which a tool is called; each gives the status and the header that
-// says how to be let in.
-var entrances = map[string]func(w *web, tool, args, token string) httpAnswer{
-	"plain": func(w *web, tool, args, token string) httpAnswer {
+// entryPoints are the ways to call a tool. Each returns the status and the WWW-Authenticate header.
+var entryPoints = map[string]func(w *httpServer, tool, args, token string) httpAnswer{
+	"plain": func(w *httpServer, tool, args, token string) httpAnswer {
 		return w.post("/tools/"+tool, args, bearer(token))
 	},
-	"modern": func(w *web, tool, args, token string) httpAnswer {
+	"modern": func(w *httpServer, tool, args, token string) httpAnswer {
 		header := modernHeaders("tools/call", tool)
 		header["Authorization"] = bearer(token)["Authorization"]
 		return w.post("/mcp", requestLine("1", "tools/call", modernParams(`"name":"`+tool+`","arguments":`+args, `{}`)), header)
 	},
-	"legacy": func(w *web, tool, args, token string) httpAnswer {
+	"legacy": func(w *httpServer, tool, args, token string) httpAnswer {
 		header := bearer(token)
 		greeted := w.post("/mcp", requestLine("1", "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}`), header)
 		if greeted.status != http.StatusOK {
@@ -221,17 +221,17 @@ var entrances = map[string]func(w *web, tool, args, token string) httpAnswer{
 	},
 }
 
-// TestOIDC: tokens of a real provider work, and all that only look like them do not, on
-// every way in.
+// TestOIDC checks that tokens of a real provider work on every entry point, and that forged ones do
+// not.
 func TestOIDC(t *testing.T) {
 	p, stranger := newProvider(t), newProvider(t)
-	w := newSpace(t, nil).serve("--oidc-issuer", p.url(), "--oidc-audience", audience)
+	w := newWorkspace(t, nil).serve("--oidc-issuer", p.url(), "--oidc-audience", audience)
 	const list, add = `{"user_id":"alice"}`, `{"user_id":"alice","title":"Buy milk"}`
 	good := p.token(p.url(), client(audience, time.Hour), "openid tasks:read")
-	for way, call := range entrances {
+	for way, call := range entryPoints {
 		t.Run(way, func(t *testing.T) {
 			if got := call(w, "list_tasks", list, good); got.status != 200 || strings.Contains(string(got.body), `"isError":true`) {
-				t.Errorf("a good token: %d %s", got.status, got.body)
+				t.Errorf("a valid token: %d %s", got.status, got.body)
 			}
 			if got := call(w, "list_tasks", `{"user_id":"bob"}`, good); got.status == 200 && !strings.Contains(string(got.body), `"isError":true`) {
 				t.Errorf("another user's tasks: %d %s", got.status, got.body)
@@ -246,7 +246,7 @@ func TestOIDC(t *testing.T) {
 			if got.status != 403 || challenge != want {
 				t.Errorf("without the scope to write: %d %s, want %s", got.status, challenge, want)
 			}
-			// Fewer than 30 in all: more would be taken for guesses, and get 429.
+			// Fewer than 30 in all: the server would rate limit more as guesses, with status 429.
 			bad := forged(t, good, p.publicKey())
 			bad["wrong audience"] = p.token(p.url(), client("https://other.example.com", time.Hour), "tasks:read")
 			bad["expired"] = p.token(p.url(), client(audience, -time.Hour), "tasks:read")
@@ -260,91 +260,91 @@ func TestOIDC(t *testing.T) {
 					t.Errorf("%s: %d %s", name, got.status, challenge)
 				}
 				if way != "plain" && !strings.HasPrefix(string(got.body), `{"jsonrpc":"2.0","error":`) {
-					t.Errorf("%s is not refused in the words of the protocol: %s", name, got.body)
+					t.Errorf("%s is not rejected as the protocol requires: %s", name, got.body)
 				}
 				if strings.Contains(string(got.body)+challenge, token) {
-					t.Errorf("%s: the token is repeated", name)
+					t.Errorf("%s: the answer contains the token", name)
 				}
 			}
 		})
 	}
 	w.end()
-	w.space.auditHolds()
+	w.workspace.verifyAudit()
 }
 
-// TestOIDCAlmostGood: a token of the provider before its time, one that another key signed
-// in its name, and good ones where no token belongs.
-func TestOIDCAlmostGood(t *testing.T) {
+// TestOIDCAlmostValid checks a token that is not valid yet, tokens signed by another key in the
+// issuer's name, and valid tokens in the wrong place.
+func TestOIDCAlmostValid(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
-	w := newSpace(t, nil).serve("--oidc-issuer", p.url(), "--oidc-audience", audience)
+	w := newWorkspace(t, nil).serve("--oidc-issuer", p.url(), "--oidc-audience", audience)
 	good := p.token(p.url(), client(audience, time.Hour), "tasks:read")
 	parts := strings.Split(good, ".")
 	header, err := base64.RawURLEncoding.DecodeString(parts[0])
-	w.space.check(err)
+	w.workspace.check(err)
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	w.space.check(err)
+	w.workspace.check(err)
 	resigned := func(header string) string {
 		text := base64.RawURLEncoding.EncodeToString([]byte(header)) + "." + parts[1]
 		sum := sha256.Sum256([]byte(text))
 		signature, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
-		w.space.check(err)
+		w.workspace.check(err)
 		return text + "." + base64.RawURLEncoding.EncodeToString(signature)
 	}
 	for name, tc := range map[string]struct {
-		path   string
-		header http.Header
-		status int
-		says   string
+		path     string
+		header   http.Header
+		status   int
+		contains string
 	}{
 		"good":                         {"", bearer(good), 200, ""},
-		"not yet":                      {"", bearer(p.token(p.url(), client(audience, 2*time.Hour)+"&begins=1h", "tasks:read")), 401, `error="invalid_token", error_description="The token is not valid before `},
-		"another key by the same name": {"", bearer(resigned(string(header))), 401, `error="invalid_token", error_description="The token was not signed by `},
-		"another key without a name":   {"", bearer(resigned(`{"alg":"RS256"}`)), 401, `error="invalid_token", error_description="The token was not signed by `},
+		"not valid yet":                {"", bearer(p.token(p.url(), client(audience, 2*time.Hour)+"&begins=1h", "tasks:read")), 401, `error="invalid_token", error_description="The token is not valid before `},
+		"another key with the same id": {"", bearer(resigned(string(header))), 401, `error="invalid_token", error_description="The token was not signed by `},
+		"another key without an id":    {"", bearer(resigned(`{"alg":"RS256"}`)), 401, `error="invalid_token", error_description="The token was not signed by `},
 		"in the address":               {"?access_token=" + good, nil, 400, `error="invalid_request", error_description="A token in the URL ends up in logs`},
 		"as a cookie":                  {"", http.Header{"Cookie": {w.signIn().Name + "=" + good}}, 401, `Bearer realm="remit", resource_metadata=`},
-		"with another one":             {"", http.Header{"Authorization": {"Bearer " + good, "Bearer " + good}}, 400, `error="invalid_request"`},
+		"two tokens":                   {"", http.Header{"Authorization": {"Bearer " + good, "Bearer " + good}}, 400, `error="invalid_request"`},
 	} {
 		got := w.post("/tools/list_tasks"+tc.path, `{"user_id":"alice"}`, tc.header)
-		if challenge := got.header.Get("WWW-Authenticate"); got.status != tc.status || !strings.Contains(challenge, tc.says) {
-			t.Errorf("%s: %d %s, want %d %s", name, got.status, challenge, tc.status, tc.says)
+		if challenge := got.header.Get("WWW-Authenticate"); got.status != tc.status || !strings.Contains(challenge, tc.contains) {
+			t.Errorf("%s: %d %s, want %d %s", name, got.status, challenge, tc.status, tc.contains)
 		}
 	}
 	w.end()
 	if strings.Contains(w.stderr.String(), parts[2]) {
-		t.Error("a token is in the log")
+		t.Error("the log contains a token")
 	}
 }
 
-// TestOIDCElliptic: the same with keys of another kind.
-func TestOIDCElliptic(t *testing.T) {
+// TestOIDCEllipticCurve does the same with elliptic curve keys.
+func TestOIDCEllipticCurve(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t, "-alg", "ES256")
-	w := newSpace(t, nil).serve("--oidc-issuer", p.url(), "--oidc-audience", audience)
+	w := newWorkspace(t, nil).serve("--oidc-issuer", p.url(), "--oidc-audience", audience)
 	token := p.token(p.url(), client(audience, time.Hour), "tasks:read")
 	if got := w.post("/tools/list_tasks", `{"user_id":"alice"}`, bearer(token)); got.status != 200 {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 }
 
-// TestOIDCProviderAway: the server starts without its issuer, tells nobody that their token
-// is bad, and takes it when the issuer is back.
-func TestOIDCProviderAway(t *testing.T) {
+// TestOIDCProviderDown checks that the server starts without its issuer, does not call a token
+// invalid while it cannot check it, and accepts it once the issuer is available.
+func TestOIDCProviderDown(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
 	token := p.token(p.url(), client(audience, time.Hour), "tasks:read")
 	p.kill()
-	w := newSpace(t, nil).serve("--oidc-issuer", p.url(), "--oidc-audience", audience)
+	w := newWorkspace(t, nil).serve("--oidc-issuer", p.url(), "--oidc-audience", audience)
 	got := w.post("/tools/list_tasks", `{"user_id":"alice"}`, bearer(token))
 	if got.status != 503 || got.header.Get("Retry-After") == "" || got.header.Get("WWW-Authenticate") != "" {
 		t.Errorf("%d %v %s", got.status, got.header, got.body)
 	}
 	if got := w.post("/tools/hello", `{"name":"Ada"}`, nil); got.status != 200 {
-		t.Errorf("what is public: %d %s", got.status, got.body)
+		t.Errorf("a public tool: %d %s", got.status, got.body)
 	}
 	back := newProvider(t, "-port", p.port)
 	token = back.token(back.url(), client(audience, time.Hour), "tasks:read")
-	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout); ; time.Sleep(50 * time.Millisecond) {
 		got := w.post("/tools/list_tasks", `{"user_id":"alice"}`, bearer(token))
 		if got.status == 200 {
 			return
@@ -355,16 +355,16 @@ func TestOIDCProviderAway(t *testing.T) {
 	}
 }
 
-// TestOIDCDiscovery: the official client finds out by itself where tokens come from, and
-// gets what it needs; the audience is the address of the server.
+// TestOIDCDiscovery checks that the official client discovers the issuer by itself and gets a
+// token. The audience is the address of the server.
 func TestOIDCDiscovery(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
-	w := newSpace(t, nil).serve("--oidc-issuer", p.url())
+	w := newWorkspace(t, nil).serve("--oidc-issuer", p.url())
 	for _, path := range []string{"/mcp", "/mcp/tasks"} {
 		for _, version := range []string{legacyVersion, modernVersion} {
 			t.Run(path+" "+version, func(t *testing.T) {
-				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				ctx, cancel := context.WithTimeout(t.Context(), timeout)
 				defer cancel()
 				handler, err := extauth.NewClientCredentialsHandler(&extauth.ClientCredentialsHandlerConfig{
 					Credentials: &oauthex.ClientCredentials{
@@ -372,7 +372,7 @@ func TestOIDCDiscovery(t *testing.T) {
 						ClientSecretAuth: &oauthex.ClientSecretAuth{ClientSecret: "secret"},
 					},
 				})
-				w.space.check(err)
+				w.workspace.check(err)
 				c := mcp.NewClient(&mcp.Implementation{Name: "gosdk", Version: "1.8.0"}, nil)
 				session, err := c.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: w.url + path, OAuthHandler: handler}, &mcp.ClientSessionOptions{ProtocolVersion: version})
 				if err != nil {
@@ -388,11 +388,11 @@ func TestOIDCDiscovery(t *testing.T) {
 	}
 }
 
-// TestOIDCMetadata: web pages may read it from anywhere, and nothing else.
+// TestOIDCMetadata checks that web pages of any origin may read the metadata, and nothing else.
 func TestOIDCMetadata(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
-	w := newSpace(t, nil).serve("--oidc-issuer", p.url())
+	w := newWorkspace(t, nil).serve("--oidc-issuer", p.url())
 	foreign := http.Header{"Origin": {"https://client.example.com"}}
 	for path, resource := range map[string]string{"": "", "/mcp": "/mcp", "/mcp/tasks": "/mcp/tasks"} {
 		got := w.get("/.well-known/oauth-protected-resource"+path, foreign)
@@ -409,6 +409,6 @@ func TestOIDCMetadata(t *testing.T) {
 		}
 	}
 	if got := w.get("/tools", foreign); got.status != 403 {
-		t.Errorf("a web page may read more: %d", got.status)
+		t.Errorf("a web page may read something else: %d", got.status)
 	}
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/getkin/kin-openapi/routers/legacy"
 )
 
-// described is a server and the document of OpenAPI that was exported for it.
-type described struct {
-	*web
+// openAPIServer is a server and the OpenAPI document that was exported for it.
+type openAPIServer struct {
+	*httpServer
 	router routers.Router
 }
 
-func describe(t *testing.T, s *space, args ...string) *described {
+func exportOpenAPI(t *testing.T, s *workspace, args ...string) *openAPIServer {
 	t.Helper()
 	w := s.serve(args...)
 	printed := s.remit(append([]string{"export", "--format", "openapi", "--url", w.url + "/"}, args...)...)
@@ -31,12 +31,12 @@ func describe(t *testing.T, s *space, args ...string) *described {
 	s.check(doc.Validate(t.Context(), openapi3.EnableExamplesValidation()))
 	router, err := legacy.NewRouter(doc)
 	s.check(err)
-	return &described{w, router}
+	return &openAPIServer{w, router}
 }
 
-// judge makes a request and fails the test unless the document describes its answer.
-// If sound is true, it describes the request too.
-func (d *described) judge(t *testing.T, sound bool, method, path string, header http.Header, body string) int {
+// check sends a request and fails the test unless the document describes the answer. If valid is
+// true, the document must describe the request too.
+func (d *openAPIServer) check(t *testing.T, valid bool, method, path string, header http.Header, body string) int {
 	t.Helper()
 	newRequest := func() *http.Request {
 		r, err := http.NewRequestWithContext(t.Context(), method, d.url+path, strings.NewReader(body))
@@ -55,8 +55,8 @@ func (d *described) judge(t *testing.T, sound bool, method, path string, header 
 		Request: request, PathParams: params, Route: route,
 		Options: &openapi3filter.Options{IncludeResponseStatus: true, AuthenticationFunc: openapi3filter.NoopAuthenticationFunc},
 	}
-	if err := openapi3filter.ValidateRequest(t.Context(), input); (err == nil) != sound {
-		t.Errorf("%s %s %s: the document says of the request: %v", method, path, body, err)
+	if err := openapi3filter.ValidateRequest(t.Context(), input); (err == nil) != valid {
+		t.Errorf("%s %s %s: the document does not allow the request: %v", method, path, body, err)
 	}
 	response, err := http.DefaultClient.Do(newRequest())
 	if err != nil {
@@ -77,14 +77,15 @@ func (d *described) judge(t *testing.T, sound bool, method, path string, header 
 	return response.StatusCode
 }
 
-// What the exported document says of requests and answers is what the server does.
-func TestOpenAPIIsWhatIsServed(t *testing.T) {
+// TestOpenAPIDescribesServer checks that the exported document describes the requests and answers
+// of the server.
+func TestOpenAPIDescribesServer(t *testing.T) {
 	t.Parallel()
-	d := describe(t, newSpace(t, map[string]string{"README.md": "here\n", "src/a.go": "package a\n"}))
+	d := exportOpenAPI(t, newWorkspace(t, map[string]string{"README.md": "here\n", "src/a.go": "package a\n"}))
 	typed := http.Header{"Content-Type": {"application/json"}}
 	keyed := http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {"milk-1"}}
 	for _, tc := range []struct {
-		sound        bool
+		valid        bool
 		method, path string
 		header       http.Header
 		body         string
@@ -115,20 +116,20 @@ func TestOpenAPIIsWhatIsServed(t *testing.T) {
 		{true, "POST", "/tools/grep_codebase", typed, `{"pattern":"package"}`, 200},
 		{true, "POST", "/tools/grep_codebase", typed, `{"pattern":"["}`, 400},
 	} {
-		if got := d.judge(t, tc.sound, tc.method, tc.path, tc.header, tc.body); got != tc.want {
+		if got := d.check(t, tc.valid, tc.method, tc.path, tc.header, tc.body); got != tc.want {
 			t.Errorf("%s %s %s: status %d, want %d", tc.method, tc.path, tc.body, got, tc.want)
 		}
 	}
 }
 
-// So it is where tokens are in use: who has none, a wrong one, or one of too few scopes
-// gets what the document says, and hello stays open.
+// TestOpenAPIWithIdentity checks the same with identity on: callers with no token, an invalid
+// token, or too few scopes get the documented answers, and hello stays public.
 func TestOpenAPIWithIdentity(t *testing.T) {
 	t.Parallel()
-	s := newSpace(t, map[string]string{"README.md": "here\n"})
+	s := newWorkspace(t, map[string]string{"README.md": "here\n"})
 	reader := s.token("--name", "reader", "--scopes", "tasks:read", "--user", "ada")
 	slow := s.token("--name", "slow", "--scopes", "tasks:read", "--user", "ada", "--rate", "1/h")
-	d := describe(t, s)
+	d := exportOpenAPI(t, s)
 	as := func(token string) http.Header {
 		header := http.Header{"Content-Type": {"application/json"}}
 		if token != "" {
@@ -157,7 +158,7 @@ func TestOpenAPIWithIdentity(t *testing.T) {
 		{"POST", "/tools/list_tasks", slow, ada, 200},
 		{"POST", "/tools/list_tasks", slow, ada, 429},
 	} {
-		if got := d.judge(t, true, tc.method, tc.path, as(tc.token), tc.body); got != tc.want {
+		if got := d.check(t, true, tc.method, tc.path, as(tc.token), tc.body); got != tc.want {
 			t.Errorf("%s %s %s: status %d, want %d", tc.method, tc.path, tc.body, got, tc.want)
 		}
 	}

@@ -22,7 +22,7 @@ import (
 	"remit/internal/app"
 )
 
-// fromRoot gives the path of a file of the repository.
+// fromRoot returns the path of a file in the repository.
 func fromRoot(t *testing.T, name string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join("..", filepath.FromSlash(name)))
@@ -41,22 +41,22 @@ func readRoot(t *testing.T, name string) []byte {
 	return data
 }
 
-// script runs a script of the repository, and gives what it prints.
-func script(t *testing.T, env []string, name string, args ...string) (string, error) {
+// runScript runs a script of the repository and returns its output.
+func runScript(t *testing.T, env []string, name string, args ...string) (string, error) {
 	t.Helper()
 	if _, err := exec.LookPath("bash"); err != nil {
-		leaveOut(t, t.Name()+", since bash is missing")
+		skipOutsideCI(t, t.Name()+": bash is missing")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), nodeTime)
+	ctx, cancel := context.WithTimeout(t.Context(), nodeTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", append([]string{fromRoot(t, name)}, args...)...)
-	cmd.Env = shipping(env...)
+	cmd.Env = releaseEnv(env...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
 
-// fitsSchema fails the test unless a document is what a schema of others says.
-func fitsSchema(t *testing.T, schema string, document []byte) {
+// matchesSchema fails the test unless a document matches a third-party schema.
+func matchesSchema(t *testing.T, schema string, document []byte) {
 	t.Helper()
 	compiler := jsonschema.NewCompiler()
 	compiled, err := compiler.Compile(fromRoot(t, "e2e/testdata/schemas/"+schema))
@@ -72,10 +72,10 @@ func fitsSchema(t *testing.T, schema string, document []byte) {
 	}
 }
 
-// instruction is one of a Dockerfile.
+// instruction is an instruction of a Dockerfile.
 type instruction struct{ name, rest string }
 
-// instructions reads a Dockerfile, as far as ours goes: no here-documents.
+// instructions parses a Dockerfile. It does not support here-documents, which ours does not use.
 func instructions(text string) []instruction {
 	var list []instruction
 	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
@@ -89,7 +89,7 @@ func instructions(text string) []instruction {
 	return list
 }
 
-// only gives what an instruction says that the final image may have once.
+// only returns the argument of an instruction that the final image must have exactly once.
 func only(t *testing.T, list []instruction, name string) string {
 	t.Helper()
 	last := len(list) - 1
@@ -103,55 +103,56 @@ func only(t *testing.T, list []instruction, name string) string {
 		}
 	}
 	if len(found) != 1 {
-		t.Fatalf("%s: %q, want it once", name, found)
+		t.Fatalf("%s: %q, want exactly one", name, found)
 	}
 	return found[0]
 }
 
-// The image holds the program alone, and nobody in it is root.
+// TestDockerfile checks that the image contains only the program, and that it does not run as root.
 func TestDockerfile(t *testing.T) {
 	t.Parallel()
 	text := string(readRoot(t, "Dockerfile"))
 	list := instructions(text)
 	if from := only(t, list, "FROM"); from != "gcr.io/distroless/static-debian12:nonroot" {
-		t.Errorf("the image is made from %s", from)
+		t.Errorf("the base image is %s", from)
 	}
 	if user := only(t, list, "USER"); user != "65532:65532" {
-		t.Errorf("its user is %s", user)
+		t.Errorf("the user is %s", user)
 	}
 	if volume := only(t, list, "VOLUME"); volume != "/workspace" {
-		t.Errorf("its volume is %s", volume)
+		t.Errorf("the volume is %s", volume)
 	}
 	var entry, command []string
 	if err := json.Unmarshal([]byte(only(t, list, "ENTRYPOINT")), &entry); err != nil || !slices.Equal(entry, []string{"/remit"}) {
-		t.Errorf("ENTRYPOINT is not in the form of exec: %v, %v", entry, err)
+		t.Errorf("ENTRYPOINT is not in exec form: %v, %v", entry, err)
 	}
 	if err := json.Unmarshal([]byte(only(t, list, "CMD")), &command); err != nil || len(command) == 0 {
-		t.Fatalf("CMD is not in the form of exec: %v", err)
+		t.Fatalf("CMD is not in exec form: %v", err)
 	}
-	s := newSpace(t, nil)
+	s := newWorkspace(t, nil)
 	if got := s.remit(append(command, "--help")...); got.code != 0 || !strings.Contains(got.out, "remit serve") {
-		t.Errorf("%v is no command: %s%s", command, got.out, got.errOut)
+		t.Errorf("%v is not a command: %s%s", command, got.out, got.errOut)
 	}
 	var server struct{ Name string }
 	s.check(json.Unmarshal(readRoot(t, "server.json"), &server))
 	if !strings.Contains(text, fmt.Sprintf("io.modelcontextprotocol.server.name=%q", server.Name)) {
-		t.Errorf("the image does not say that it is %s", server.Name)
+		t.Errorf("the image has no label with the server name %s", server.Name)
 	}
 	_, rest, _ := strings.Cut(string(readRoot(t, "go.mod")), "\ngo ")
 	version, _, _ := strings.Cut(rest, "\n")
 	if want := "golang:" + version[:strings.LastIndexByte(version, '.')]; !strings.Contains(text, want+" AS build") {
-		t.Errorf("it is not built with %s", want)
+		t.Errorf("the build does not use %s", want)
 	}
 	checkCopies(t, list)
 }
 
-// checkCopies: what the image is made of is there, and .dockerignore lets it through.
+// checkCopies checks that the files which the image copies exist and that .dockerignore does not
+// exclude them.
 func checkCopies(t *testing.T, list []instruction) {
 	t.Helper()
 	ignored := strings.Fields(string(readRoot(t, ".dockerignore")))
 	if !slices.Contains(ignored, "*") {
-		t.Error("the context is not closed")
+		t.Error(".dockerignore does not exclude everything by default")
 	}
 	for _, i := range list {
 		parts := strings.Fields(i.rest)
@@ -160,13 +161,14 @@ func checkCopies(t *testing.T, list []instruction) {
 		}
 		for _, source := range parts[:len(parts)-1] {
 			if _, err := os.Stat(fromRoot(t, source)); err != nil || !slices.Contains(ignored, "!"+source) {
-				t.Errorf("COPY %s: %v, or it is ignored", source, err)
+				t.Errorf("COPY %s: %v, or .dockerignore excludes it", source, err)
 			}
 		}
 	}
 }
 
-// What .dockerignore lets through is all that the commands of the image need.
+// TestDockerContextBuilds checks that the files which .dockerignore lets through are enough to
+// build the image.
 func TestDockerContextBuilds(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("REMIT_FULL") != "true" {
@@ -181,7 +183,7 @@ func TestDockerContextBuilds(t *testing.T) {
 			continue
 		}
 		cmd := exec.CommandContext(t.Context(), "sh", "-ec", strings.ReplaceAll(i.rest, "/out/", out+"/"))
-		cmd.Dir, cmd.Env = src, shipping("TARGETOS="+runtime.GOOS, "TARGETARCH="+runtime.GOARCH)
+		cmd.Dir, cmd.Env = src, releaseEnv("TARGETOS="+runtime.GOOS, "TARGETARCH="+runtime.GOARCH)
 		if said, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v\n%s", i.rest, err, said)
 		}
@@ -192,7 +194,7 @@ func TestDockerContextBuilds(t *testing.T) {
 	}
 }
 
-// copyWithoutTests copies as .dockerignore says.
+// copyWithoutTests copies the files that .dockerignore lets through.
 func copyWithoutTests(t *testing.T, from, to string) {
 	t.Helper()
 	err := filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
@@ -221,8 +223,8 @@ func copyWithoutTests(t *testing.T, from, to string) {
 	}
 }
 
-// The configuration of releases is what goreleaser takes, and what it names is there
-// once its hooks have run.
+// TestGoreleaser checks that the release configuration matches goreleaser's schema, and that the
+// files it names exist after its hooks have run.
 func TestGoreleaser(t *testing.T) {
 	t.Parallel()
 	text := readRoot(t, ".goreleaser.yaml")
@@ -230,7 +232,7 @@ func TestGoreleaser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fitsSchema(t, "goreleaser.schema.json", document)
+	matchesSchema(t, "goreleaser.schema.json", document)
 	var config struct {
 		Builds   []struct{ Main string }
 		Archives []struct{ Files []any }
@@ -261,7 +263,7 @@ func TestGoreleaser(t *testing.T) {
 	}
 	extras := t.TempDir()
 	env := []string{"OUT=" + extras, "SOURCE_DATE_EPOCH=1767225600"}
-	if out, err := script(t, env, "packaging/extras.sh", app.Version); err != nil {
+	if out, err := runScript(t, env, "packaging/extras.sh", app.Version); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, name := range named {
@@ -270,24 +272,25 @@ func TestGoreleaser(t *testing.T) {
 			pattern = filepath.Join(extras, filepath.FromSlash(extra))
 		}
 		if found, err := filepath.Glob(pattern); err != nil || len(found) == 0 {
-			t.Errorf("there is no %s: %v", name, err)
+			t.Errorf("%s is missing: %v", name, err)
 		}
 	}
 	if len(named) < 15 {
-		t.Errorf("only %v were looked for", named)
+		t.Errorf("only %v were checked", named)
 	}
 }
 
-// A tag that is not the version of the program makes no release.
+// TestExtrasRefuseAnotherVersion checks that a tag that differs from the program's version stops
+// the release.
 func TestExtrasRefuseAnotherVersion(t *testing.T) {
 	t.Parallel()
-	out, err := script(t, []string{"OUT=" + t.TempDir()}, "packaging/extras.sh", "9.9.9")
+	out, err := runScript(t, []string{"OUT=" + t.TempDir()}, "packaging/extras.sh", "9.9.9")
 	if err == nil || !strings.Contains(out, "the tag says 9.9.9") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
 
-// registryPackage is a package as server.json names it.
+// registryPackage is a package in server.json.
 type registryPackage struct {
 	RegistryType, Identifier, FileSha256 string
 }
@@ -297,17 +300,18 @@ type registryServer struct {
 	Packages      []registryPackage
 }
 
-// What the registry of MCP is told is what its schema says, and what there is.
+// TestServerJSON checks that server.json matches the schema of the MCP registry, and that its
+// packages exist.
 func TestServerJSON(t *testing.T) {
 	t.Parallel()
 	document := readRoot(t, "server.json")
-	fitsSchema(t, "server.schema.json", document)
+	matchesSchema(t, "server.schema.json", document)
 	var server registryServer
 	if err := json.Unmarshal(document, &server); err != nil {
 		t.Fatal(err)
 	}
 	if server.Version != app.Version {
-		t.Errorf("it is version %s, the program %s", server.Version, app.Version)
+		t.Errorf("its version is %s, the program's is %s", server.Version, app.Version)
 	}
 	build := string(readRoot(t, "packaging/mcpb/build.sh"))
 	images := 0
@@ -316,15 +320,15 @@ func TestServerJSON(t *testing.T) {
 		case "oci":
 			images++
 			if !strings.HasSuffix(p.Identifier, "/remit:"+app.Version) || !bytes.Contains(readRoot(t, ".goreleaser.yaml"), []byte(strings.TrimSuffix(p.Identifier, ":"+app.Version))) {
-				t.Errorf("no release makes the image %s", p.Identifier)
+				t.Errorf("no release builds the image %s", p.Identifier)
 			}
 		case "mcpb":
 			target := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(p.Identifier), "remit-"), ".mcpb")
 			if !strings.Contains(build, strings.Replace(target, "-", "/", 1)) || !strings.Contains(p.Identifier, "/v"+app.Version+"/") {
-				t.Errorf("no release makes the bundle %s", p.Identifier)
+				t.Errorf("no release builds the bundle %s", p.Identifier)
 			}
 		default:
-			t.Errorf("nobody makes packages of type %s", p.RegistryType)
+			t.Errorf("no release builds packages of type %s", p.RegistryType)
 		}
 	}
 	if images != 1 || len(server.Packages) != 7 {
@@ -332,11 +336,12 @@ func TestServerJSON(t *testing.T) {
 	}
 }
 
-// At a release it has the owner's name and the digests of the bundles.
+// TestRegistryDocument checks that a release puts the owner's name and the digests of the bundles
+// into the document.
 func TestRegistryDocument(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("node"); err != nil {
-		leaveOut(t, t.Name()+", since node is missing")
+		skipOutsideCI(t, t.Name()+": node is missing")
 	}
 	folder := t.TempDir()
 	var server registryServer
@@ -354,21 +359,22 @@ func TestRegistryDocument(t *testing.T) {
 	if made.code != 0 {
 		t.Fatal(made.errOut)
 	}
-	fitsSchema(t, "server.schema.json", []byte(made.out))
+	matchesSchema(t, "server.schema.json", []byte(made.out))
 	if err := json.Unmarshal([]byte(made.out), &server); err != nil {
 		t.Fatal(err)
 	}
-	const digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" // of abc
+	// The SHA-256 of abc.
+	const digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 	for _, p := range server.Packages {
 		if !strings.Contains(p.Identifier, "/ada-lovelace/remit") || p.RegistryType == "mcpb" && p.FileSha256 != digest {
 			t.Errorf("%+v", p)
 		}
 	}
 	if server.Name != "io.github.ada-lovelace/remit" || strings.Contains(made.out, "example") {
-		t.Errorf("it is still an example: %s", made.out)
+		t.Errorf("it still contains a name of the example: %s", made.out)
 	}
 	if made := runNode(t, os.Environ(), "node", fromRoot(t, "packaging/registry.mjs"), "../x", folder); made.code != 2 {
-		t.Errorf("an owner that is none: exit %d", made.code)
+		t.Errorf("an invalid owner: exit %d", made.code)
 	}
 }
 
@@ -400,11 +406,11 @@ func readManifest(t *testing.T, path string) bundleManifest {
 	return m
 }
 
-// The manifest in the repository tells of the tools that there are.
+// TestBundleManifest checks that the manifest in the repository lists the tools of the program.
 func TestBundleManifest(t *testing.T) {
 	t.Parallel()
 	m := readManifest(t, fromRoot(t, "packaging/mcpb/manifest.json"))
-	exported := newSpace(t, nil).remit("export", "--format", "mcp")
+	exported := newWorkspace(t, nil).remit("export", "--format", "mcp")
 	var tools []bundleTool
 	if err := json.Unmarshal([]byte(exported.out), &tools); err != nil {
 		t.Fatal(err)
@@ -414,12 +420,12 @@ func TestBundleManifest(t *testing.T) {
 	}
 }
 
-// A bundle is built, judged by the program of those who defined bundles, unpacked as a
-// client does, and serves by the command that its manifest names.
+// TestBundle builds a bundle, validates and unpacks it with the official mcpb program, and starts
+// the server with the command in its manifest.
 func TestBundle(t *testing.T) {
 	t.Parallel()
 	anyNode.ready(t)
-	out, s := t.TempDir(), newSpace(t, nil)
+	out, s := t.TempDir(), newWorkspace(t, nil)
 	program := anyNode.program(t, "@anthropic-ai/mcpb/dist/cli/cli.js")
 	mcpb := func(args ...string) string {
 		t.Helper()
@@ -430,33 +436,33 @@ func TestBundle(t *testing.T) {
 		return got.out
 	}
 	mcpb("validate", fromRoot(t, "packaging/mcpb/manifest.json"))
-	if said, err := script(t, []string{"MCPB=node " + program, "OUT=" + out}, "packaging/mcpb/build.sh"); err != nil {
+	if said, err := runScript(t, []string{"MCPB=node " + program, "OUT=" + out}, "packaging/mcpb/build.sh"); err != nil {
 		t.Fatalf("%v\n%s", err, said)
 	}
 	bundle := filepath.Join(out, "remit-"+runtime.GOOS+"-"+runtime.GOARCH+".mcpb")
 	if info := mcpb("info", bundle); !strings.Contains(info, filepath.Base(bundle)) {
-		t.Errorf("its info is %s", info)
+		t.Errorf("mcpb info prints %s", info)
 	}
 	unpacked := filepath.Join(out, "unpacked")
 	mcpb("unpack", bundle, unpacked)
 	mcpb("validate", filepath.Join(unpacked, "manifest.json"))
 	m := readManifest(t, filepath.Join(unpacked, "manifest.json"))
 	if len(m.Compatibility.Platforms) != 1 {
-		t.Errorf("it is said to run on %v", m.Compatibility.Platforms)
+		t.Errorf("the manifest names the platforms %v", m.Compatibility.Platforms)
 	}
 	s.write("docs/plan.md", "begin\n")
-	if tools := speaks(t, m, unpacked, s, "false"); !slices.Equal(tools, m.Tools) {
-		t.Errorf("what it tells of and what it serves differ: %s", cmp.Diff(m.Tools, tools))
+	if tools := startBundle(t, m, unpacked, s, "false"); !slices.Equal(tools, m.Tools) {
+		t.Errorf("the tools in the manifest and the served tools differ: %s", cmp.Diff(m.Tools, tools))
 	}
-	if tools := speaks(t, m, unpacked, s, "true"); slices.ContainsFunc(tools, func(tool bundleTool) bool { return tool.Name == "add_task" }) {
-		t.Error("it offers to write, though it was told to only read")
+	if tools := startBundle(t, m, unpacked, s, "true"); slices.ContainsFunc(tools, func(tool bundleTool) bool { return tool.Name == "add_task" }) {
+		t.Error("it offers tools that write, although it is set to read-only")
 	}
-	note(t, "the bundle: packed, judged and unpacked by mcpb; %d tools served", len(m.Tools))
+	note(t, "the bundle: packed, validated and unpacked by mcpb; %d tools served", len(m.Tools))
 }
 
-// speaks starts the server of an unpacked bundle as a client does, reads a file with it,
-// and gives the tools that it serves.
-func speaks(t *testing.T, m bundleManifest, unpacked string, s *space, readOnly string) []bundleTool {
+// startBundle starts the server of an unpacked bundle like a client, reads a file with it, and
+// returns the tools that it serves.
+func startBundle(t *testing.T, m bundleManifest, unpacked string, s *workspace, readOnly string) []bundleTool {
 	t.Helper()
 	fill := strings.NewReplacer("${__dirname}", unpacked, "${user_config.root}", s.root, "${user_config.read_only}", readOnly)
 	args := make([]string, len(m.Server.Config.Args))
@@ -466,9 +472,9 @@ func speaks(t *testing.T, m bundleManifest, unpacked string, s *space, readOnly 
 	cmd := exec.Command(fill.Replace(m.Server.Config.Command), args...)
 	cmd.Dir, cmd.Env = t.TempDir(), environment()
 	client := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, nil)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
-	session, err := client.Connect(ctx, &mcp.CommandTransport{Command: cmd, TerminateDuration: patience}, nil)
+	session, err := client.Connect(ctx, &mcp.CommandTransport{Command: cmd, TerminateDuration: timeout}, nil)
 	s.check(err)
 	defer session.Close()
 	listed, err := session.ListTools(ctx, nil)
@@ -484,7 +490,7 @@ func speaks(t *testing.T, m bundleManifest, unpacked string, s *space, readOnly 
 	return tools
 }
 
-// The command that packs is the one that the tests have judged.
+// TestBundlerIsPinned checks that build.sh uses the same version of mcpb as the tests.
 func TestBundlerIsPinned(t *testing.T) {
 	t.Parallel()
 	var folder struct{ Dependencies map[string]string }
@@ -492,6 +498,6 @@ func TestBundlerIsPinned(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := "@anthropic-ai/mcpb@" + folder.Dependencies["@anthropic-ai/mcpb"] + "}"; !bytes.Contains(readRoot(t, "packaging/mcpb/build.sh"), []byte(want)) {
-		t.Errorf("build.sh does not pack with %s", want)
+		t.Errorf("build.sh does not use %s", want)
 	}
 }

@@ -6,16 +6,16 @@ import (
 	"testing"
 )
 
-// protocolFaults are requests that are no tool calls at all, with the code that
-// each gets and the id under which it gets it.
+// protocolFaults are requests that are not valid tool calls, with the error code and the id of the
+// expected answer.
 var protocolFaults = []struct {
-	name, line, id, says string
-	code                 int
+	name, line, id, contains string
+	code                     int
 }{
 	{"unknown method", `{"jsonrpc":"2.0","id":7,"method":"tools/cal"}`, `7`, "tools/cal", -32601},
 	{"empty method", `{"jsonrpc":"2.0","id":7,"method":""}`, `7`, "ethod", 0},
 	{"unknown tool", `{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"helo"}}`, `"a"`, `did you mean "hello"?`, -32602},
-	{"unknown tool far from all", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"zzzzzzzzzzzz"}}`, `1`, "zzzzzzzzzzzz", -32602},
+	{"unknown tool with no similar name", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"zzzzzzzzzzzz"}}`, `1`, "zzzzzzzzzzzz", -32602},
 	{"tool of the other edition", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_repo_fil"}}`, `1`, `did you mean "read_repo_file"?`, -32602},
 	{"no tool", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}`, `1`, "name", -32602},
 	{"no params", `{"jsonrpc":"2.0","id":1,"method":"tools/call"}`, `1`, "name", -32602},
@@ -60,20 +60,21 @@ var protocolFaults = []struct {
 	{"method is null", `{"jsonrpc":"2.0","id":3,"method":null}`, `3`, "method", -32600},
 }
 
-// Whatever comes, it gets one error and the next call is served.
-func TestMalformedInputIsAnsweredAndSurvived(t *testing.T) {
+// TestMalformedInput checks that each malformed request gets one error, and that the next call
+// succeeds.
+func TestMalformedInput(t *testing.T) {
 	t.Parallel()
 	for _, test := range protocolFaults {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			r := newSpace(t, nil).stdio("--toolsets", "booster")
+			r := newWorkspace(t, nil).stdio("--toolsets", "booster")
 			r.send(test.line)
 			good := r.start("hello", `{"name":"after"}`)
-			fault, next := r.need(), r.need()
-			if string(fault.ID) == good { // calls run side by side
+			fault, next := r.mustNext(), r.mustNext()
+			if string(fault.ID) == good { // calls run concurrently
 				fault, next = next, fault
 			}
-			r.wantFault(fault, test.code, test.id, test.says)
+			r.wantFault(fault, test.code, test.id, test.contains)
 			if got := r.result(next); got.failed {
 				t.Errorf("the next call failed: %s", got.text)
 			}
@@ -82,24 +83,24 @@ func TestMalformedInputIsAnsweredAndSurvived(t *testing.T) {
 	}
 }
 
-// A request of the modern era says of itself that it is one; a client that forgot
-// to is told, and may still fall back to the legacy era.
+// TestDiscoveryWithoutAVersion checks that a modern request without a version gets an error that
+// says so, and that the client can still use the legacy era.
 func TestDiscoveryWithoutAVersion(t *testing.T) {
 	t.Parallel()
-	r := newSpace(t, nil).stdio("--toolsets", "booster")
+	r := newWorkspace(t, nil).stdio("--toolsets", "booster")
 	r.wantFault(r.ask("server/discover", `{}`), -32602, "1001", "io.modelcontextprotocol/protocolVersion")
 	if m := r.modern("server/discover", "", `{}`); m.Error != nil {
-		t.Errorf("a proper discovery: %s", clip(m.raw))
+		t.Errorf("a valid discovery: %s", clip(m.raw))
 	}
-	r.greet(`{}`)
+	r.initialize(`{}`)
 	if got := r.call("hello", `{}`); got.failed {
 		t.Errorf("the next call failed: %s", got.text)
 	}
 	r.end()
 }
 
-// wantFault checks an error; code 0 leaves the choice among those of JSON-RPC.
-func (r *server) wantFault(m message, code int, id, says string) {
+// wantFault checks an error. Code 0 allows any code of JSON-RPC.
+func (r *stdioServer) wantFault(m message, code int, id, contains string) {
 	r.t.Helper()
 	switch {
 	case m.Error == nil:
@@ -108,8 +109,8 @@ func (r *server) wantFault(m message, code int, id, says string) {
 		r.t.Errorf("code %d, want %d: %s", m.Error.Code, code, clip(m.raw))
 	case string(m.ID) != id:
 		r.t.Errorf("id %s, want %s: %s", m.ID, id, clip(m.raw))
-	case !strings.Contains(m.Error.Message, says):
-		r.t.Errorf("the message does not say %q: %s", says, clip(m.raw))
+	case !strings.Contains(m.Error.Message, contains):
+		r.t.Errorf("the message does not contain %q: %s", contains, clip(m.raw))
 	case len(m.raw) > 4096:
 		r.t.Errorf("the error is %d bytes long", len(m.raw))
 	}
@@ -117,31 +118,32 @@ func (r *server) wantFault(m message, code int, id, says string) {
 
 func TestHugeLineIsSkipped(t *testing.T) {
 	t.Parallel()
-	r := newSpace(t, nil).stdio("--toolsets", "booster")
+	r := newWorkspace(t, nil).stdio("--toolsets", "booster")
 	r.send(`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"filler":"` + strings.Repeat("x", 40<<20) + `"}}`)
-	r.wantFault(r.need(), 0, "null", "")
+	r.wantFault(r.mustNext(), 0, "null", "")
 	r.send(strings.Repeat(" ", 40<<20) + `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
-	r.wantFault(r.need(), 0, "null", "")
+	r.wantFault(r.mustNext(), 0, "null", "")
 	if got := r.call("hello", `{"name":"after"}`); got.failed {
 		t.Errorf("the next call failed: %s", got.text)
 	}
 	r.end()
 }
 
-// A message that is cut off by the end of the stream is no reason to fail either.
+// TestStreamEndsWithinALine checks that a message cut off by the end of the stream is not an error.
 func TestStreamEndsWithinALine(t *testing.T) {
 	t.Parallel()
-	r := newSpace(t, nil).stdio("--toolsets", "booster")
+	r := newWorkspace(t, nil).stdio("--toolsets", "booster")
 	fmt.Fprint(r.stdin, `{"jsonrpc":"2.0","id":1,"method":"tools/ca`)
 	r.stdin.Close()
-	r.wantFault(r.need(), -32700, "null", "")
+	r.wantFault(r.mustNext(), -32700, "null", "")
 	r.end()
 
-	r = newSpace(t, nil).stdio("--toolsets", "booster")
-	fmt.Fprint(r.stdin, `{"jsonrpc":"2.0","id":1,"method":"ping"}`) // whole, only without newline
+	r = newWorkspace(t, nil).stdio("--toolsets", "booster")
+	// Complete, but without a newline.
+	fmt.Fprint(r.stdin, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
 	r.stdin.Close()
 	if m := r.reply("1"); m.Error != nil {
-		t.Errorf("a last line without newline is not served: %s", m.raw)
+		t.Errorf("the last line without a newline got no answer: %s", m.raw)
 	}
 	r.end()
 }

@@ -10,11 +10,11 @@ import (
 
 const kibibyte = 1 << 10
 
-// written writes an entry as booster does, and checks that bytes_written is by
-// how much the file grew. It returns what was appended.
-func (r *server) written(file, entry string) string {
+// appendEntry writes an entry with the booster tool, checks that bytes_written is the growth of the
+// file, and returns the appended text.
+func (r *stdioServer) appendEntry(file, entry string) string {
 	r.t.Helper()
-	before := r.space.read(".claude/memory/" + file)
+	before := r.workspace.read(".claude/memory/" + file)
 	got := r.call("write_memory_entry", `{"file":`+quoted(file)+`,"entry":`+quoted(entry)+`}`)
 	var body struct {
 		Success   bool   `json:"success"`
@@ -22,16 +22,16 @@ func (r *server) written(file, entry string) string {
 		Timestamp string `json:"timestamp"`
 	}
 	r.decode([]byte(got.text), &body)
-	after := r.space.read(".claude/memory/" + file)
+	after := r.workspace.read(".claude/memory/" + file)
 	if got.failed || !body.Success || !strings.HasPrefix(after, before) || body.Bytes != len(after)-len(before) || body.Bytes == 0 {
-		r.t.Errorf("%s said of a file that grew by %d bytes", clip(got.text), len(after)-len(before))
+		r.t.Errorf("bytes_written is %s, but the file grew by %d bytes", clip(got.text), len(after)-len(before))
 	}
 	return strings.TrimPrefix(after, before)
 }
 
-func TestWritesOfBooster(t *testing.T) {
+func TestBoosterWrites(t *testing.T) {
 	t.Parallel()
-	s := newSpace(t, map[string]string{".claude/memory/decisions.jsonl": `{"left":"without newline"}`})
+	s := newWorkspace(t, map[string]string{".claude/memory/decisions.jsonl": `{"left":"without newline"}`})
 	r := s.stdio("--toolsets", "booster", "--approve", "auto")
 	atLimit := `"` + strings.Repeat("x", 10*kibibyte-2) + `"`
 	for _, test := range []struct{ name, file, entry, appended string }{
@@ -51,7 +51,7 @@ func TestWritesOfBooster(t *testing.T) {
 		{"10 KiB of JSON", "decisions.jsonl", atLimit, atLimit + "\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := r.written(test.file, test.entry); got != test.appended {
+			if got := r.appendEntry(test.file, test.entry); got != test.appended {
 				t.Errorf("appended %q, want %q", clip(got), clip(test.appended))
 			}
 		})
@@ -64,16 +64,16 @@ func TestWritesOfBooster(t *testing.T) {
 	}
 }
 
-func TestRefusedWritesOfBooster(t *testing.T) {
+func TestBoosterRejectedWrites(t *testing.T) {
 	t.Parallel()
-	s := newSpace(t, nil)
-	// Asking mode: what is wrong is told at once, and nobody is asked about it.
+	s := newWorkspace(t, nil)
+	// In ask mode, an invalid call fails at once, and nobody is asked about it.
 	r := s.stdio("--toolsets", "booster")
 	entry := func(file, text string) string { return `{"file":` + quoted(file) + `,"entry":` + quoted(text) + `}` }
 	for _, test := range []struct {
 		name, args string
 		code       int
-		says       string
+		contains   string
 	}{
 		{"empty", entry("decisions.jsonl", ""), 400, "entry cannot be empty"},
 		{"blank", entry("best_practices.md", " \n\t "), 400, "entry cannot be empty"},
@@ -105,7 +105,7 @@ func TestRefusedWritesOfBooster(t *testing.T) {
 		{"mode", `{"file":"decisions.jsonl","entry":"1","mode":"overwrite"}`, 400, "mode"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			wantCoded(t, r.call("write_memory_entry", test.args), test.code, test.says)
+			wantCoded(t, r.call("write_memory_entry", test.args), test.code, test.contains)
 		})
 	}
 	r.end()
@@ -113,16 +113,16 @@ func TestRefusedWritesOfBooster(t *testing.T) {
 		t.Errorf("something was written: %v", got)
 	}
 	if got := s.remit("approvals", "list"); got.out != "Nothing waits for approval.\n" {
-		t.Errorf("a person is asked about calls that would fail: %s", got.out)
+		t.Errorf("there is an approval request for an invalid call: %s", got.out)
 	}
 }
 
-func TestWritesOfLearningOS(t *testing.T) {
+func TestLearningOSWrites(t *testing.T) {
 	t.Parallel()
-	s := newSpace(t, map[string]string{".claude/memory/progress_log.jsonl": "{\"n\":1}\n{\"n\":2}\n{\"n\":3}"})
+	s := newWorkspace(t, map[string]string{".claude/memory/progress_log.jsonl": "{\"n\":1}\n{\"n\":2}\n{\"n\":3}"})
 	r := s.stdio("--toolsets", "learning-os", "--approve", "auto")
 	const head = `{"timestamp":"2026-01-09T10:30:00Z","type":"t"`
-	filled := func(size int) string { // an object of exactly so many bytes
+	filled := func(size int) string { // returns an object of exactly this size
 		return head + `,"x":"` + strings.Repeat("x", size-len(head)-len(`,"x":""}`)) + `"}`
 	}
 	for _, test := range []struct {
@@ -147,7 +147,7 @@ func TestWritesOfLearningOS(t *testing.T) {
 		})
 	}
 	before := s.tree()
-	for _, test := range []struct{ name, args, says string }{
+	for _, test := range []struct{ name, args, contains string }{
 		{"10 KiB and one byte", `{"file":"decisions.jsonl","entry":` + filled(10*kibibyte+1) + `}`, "10241"},
 		{"1 MiB", `{"file":"decisions.jsonl","entry":` + filled(mebibyte) + `}`, ""},
 		{"no timestamp", `{"file":"decisions.jsonl","entry":{"type":"x"}}`, "entry.timestamp is required"},
@@ -164,23 +164,24 @@ func TestWritesOfLearningOS(t *testing.T) {
 		{"unknown argument", `{"file":"decisions.jsonl","entry":` + head + `},"line":1}`, `\"line\"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := r.call("write_memory_entry", test.args); !got.failed || !strings.HasPrefix(got.text, `{"error":"`) || !strings.Contains(got.text, test.says) {
-				t.Errorf("want an error that says %q: %s", test.says, clip(got.text))
+			if got := r.call("write_memory_entry", test.args); !got.failed || !strings.HasPrefix(got.text, `{"error":"`) || !strings.Contains(got.text, test.contains) {
+				t.Errorf("want an error that says %q: %s", test.contains, clip(got.text))
 			}
 		})
 	}
 	r.end()
 	if after := s.tree(); fmt.Sprint(after) != fmt.Sprint(before) {
-		t.Error("a refused entry changed something")
+		t.Error("a rejected entry changed the file")
 	}
 }
 
-// A memory file that was edited by hand, or put there as a link, is treated with care.
-func TestMemoryFilesOfOthers(t *testing.T) {
+// TestExternallyChangedMemoryFiles checks memory files that a person edits, and memory files that
+// are symlinks.
+func TestExternallyChangedMemoryFiles(t *testing.T) {
 	t.Parallel()
 	entry := fmt.Sprintf(entry001, 1)
-	t.Run("an edit between two calls", func(t *testing.T) {
-		s := newSpace(t, nil)
+	t.Run("edited between two calls", func(t *testing.T) {
+		s := newWorkspace(t, nil)
 		r := s.stdio("--toolsets", "learning-os", "--approve", "auto")
 		wantText(t, r.call("write_memory_entry", entry), `{"success":true,"line_number":1}`)
 		s.write(".claude/memory/decisions.jsonl", "{}\n{}\n\n{}\n")
@@ -192,25 +193,26 @@ func TestMemoryFilesOfOthers(t *testing.T) {
 			t.Errorf("%d lines, want 1", got)
 		}
 	})
-	t.Run("a link is not followed", func(t *testing.T) {
-		outside := newSpace(t, map[string]string{"x.jsonl": ""})
-		s := newSpace(t, nil)
+	t.Run("a symlink is not followed", func(t *testing.T) {
+		outside := newWorkspace(t, map[string]string{"x.jsonl": ""})
+		s := newWorkspace(t, nil)
 		s.link(".claude/memory/decisions.jsonl", outside.path("x.jsonl"))
 		s.link(".claude/memory/progress_log.jsonl", "../../inside.jsonl")
 		r := s.stdioWith(nil, "--toolsets", "learning-os", "--approve", "auto", "--log-level", "error")
 		for _, args := range []string{entry, strings.Replace(entry, "decisions", "progress_log", 1)} {
 			if got := r.call("write_memory_entry", args); !got.failed {
-				t.Errorf("written through a link: %s", got.text)
+				t.Errorf("written through a symlink: %s", got.text)
 			}
 		}
 		r.end()
 		if outside.read("x.jsonl") != "" || s.read("inside.jsonl") != "" {
-			t.Error("the link was followed")
+			t.Error("the symlink was followed")
 		}
 	})
 }
 
-// An approval is for these arguments and no others, however little they differ.
+// TestApprovalsAreForExactArguments checks that an approval does not apply to arguments that differ
+// in the smallest detail.
 func TestApprovalsAreForExactArguments(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, approved, sent string }{
@@ -220,7 +222,7 @@ func TestApprovalsAreForExactArguments(t *testing.T) {
 		{"null and nothing", `null`, `0`},
 		{"large numbers", `12345678901234567890`, `12345678901234567891`},
 		{"beyond a float", `9007199254740993`, `9007199254740992`},
-		{"a digit far behind", `0.1`, `0.10000000000000000001`},
+		{"a late digit", `0.1`, `0.10000000000000000001`},
 		{"out of range", `1e400`, `1e401`},
 		{"composed and decomposed", `"\u00e9"`, `"e\u0301"`},
 		{"halves of characters", `"\ud800"`, `"\ud801"`},
@@ -231,14 +233,14 @@ func TestApprovalsAreForExactArguments(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			s := newSpace(t, nil)
+			s := newWorkspace(t, nil)
 			r := s.stdio("--toolsets", "learning-os")
 			call := func(x string) message {
 				return r.reply(r.start("write_memory_entry", `{"file":"decisions.jsonl","entry":{"timestamp":"2026-01-09T10:30:00Z","type":"t","x":`+x+`}}`))
 			}
 			asked := call(test.approved)
 			if asked.Error != nil {
-				return // refused outright: nobody can be asked about it, and nothing can ride on it
+				return // rejected as invalid, so there is nothing to approve
 			}
 			id := approvalID.FindStringSubmatch(r.result(asked).text)
 			if id == nil {
@@ -248,7 +250,7 @@ func TestApprovalsAreForExactArguments(t *testing.T) {
 				t.Fatalf("approve: %s", got.errOut)
 			}
 			if got := call(test.sent); s.memory("decisions.jsonl") != nil {
-				t.Errorf("%s rides on the approval of %s: %s", test.sent, test.approved, got.raw)
+				t.Errorf("%s was allowed by the approval of %s: %s", test.sent, test.approved, got.raw)
 			}
 			wantText(t, r.result(call(test.approved)), `{"success":true,"line_number":1}`)
 			r.end()

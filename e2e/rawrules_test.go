@@ -14,9 +14,9 @@ import (
 
 const mebibyte = 1 << 20
 
-// readSpace has something of everything that the path rules speak of.
-func readSpace(t *testing.T) *space {
-	s := newSpace(t, map[string]string{
+// pathRulesWorkspace returns a workspace with files for every path rule.
+func pathRulesWorkspace(t *testing.T) *workspace {
+	s := newWorkspace(t, map[string]string{
 		"README.md": "readme", "AGENTS.md": "agents", "main.go": "package main",
 		"docs/a.md": "a", "docs/deep/er/b.md": "b", "docs/.gitignore": "x", "docs/empty.md": "", "docs/utf8.md": "Grüße, 世界 \x00\n",
 		"docs/tokenizer.md": "tok", "docs/a..b.md": "dots", "docs/keys.md": "keys", "docs/environment.md": "env",
@@ -35,16 +35,16 @@ func readSpace(t *testing.T) *space {
 	return s
 }
 
-// answer is an expectation: a content, or a failure that says something.
+// answer is an expected answer: content, or an error that contains a text.
 type answer struct {
-	content string
-	code    int    // booster
-	says    string // part of the message in booster, the whole of it in learning-os
+	content  string
+	code     int    // in booster
+	contains string // part of the message in booster, the whole message in learning-os
 }
 
-func TestReadRulesOfBooster(t *testing.T) {
+func TestBoosterReadRules(t *testing.T) {
 	t.Parallel()
-	r := readSpace(t).stdio("--toolsets", "booster", "--rate-limits", "off")
+	r := pathRulesWorkspace(t).stdio("--toolsets", "booster", "--rate-limits", "off")
 	for path, want := range map[string]answer{
 		"README.md":                      {content: "readme"},
 		"main.go":                        {content: "package main"},
@@ -67,34 +67,34 @@ func TestReadRulesOfBooster(t *testing.T) {
 		"docs/folder/er/b.md":            {content: "b"},
 		".claude/memory/decisions.jsonl": {content: "{}\n"},
 
-		"docs/missing.md":       {code: 404, says: "docs/missing.md"},
-		"docs/dangling.md":      {code: 404, says: "docs/dangling.md"},
-		"docs/a.md/b.md":        {code: 404, says: "docs/a.md/b.md"},
-		"docs":                  {code: 400, says: "folder"},
-		".":                     {code: 400, says: "folder"},
-		"docs/folder":           {code: 400, says: "folder"},
-		"docs/latin1.txt":       {code: 400, says: "encoding=base64"},
-		"":                      {code: 400, says: "path"},
-		"docs/a b.md":           {code: 400, says: "path"},
-		"docs/ü.md":             {code: 400, says: "path"},
-		`docs\a.md`:             {code: 400, says: "path"},
-		"docs/a.md\n":           {code: 400, says: "path"},
-		"docs/a.md\x00":         {code: 400, says: "path"},
-		"~/.bashrc":             {code: 400, says: "path"},
-		"C:/x":                  {code: 400, says: "path"},
-		"..":                    {code: 403, says: ".."},
-		"../README.md":          {code: 403, says: "../README.md"},
-		"docs/../README.md":     {code: 403, says: "docs/../README.md"},
-		"docs/..":               {code: 403, says: "docs/.."},
-		"a/b/c/../../../../etc": {code: 403, says: "etc"},
-		"/":                     {code: 403, says: "/"},
-		"/etc/passwd":           {code: 403, says: "/etc/passwd"},
-		"//etc/passwd":          {code: 403, says: "//etc/passwd"},
+		"docs/missing.md":       {code: 404, contains: "docs/missing.md"},
+		"docs/dangling.md":      {code: 404, contains: "docs/dangling.md"},
+		"docs/a.md/b.md":        {code: 404, contains: "docs/a.md/b.md"},
+		"docs":                  {code: 400, contains: "folder"},
+		".":                     {code: 400, contains: "folder"},
+		"docs/folder":           {code: 400, contains: "folder"},
+		"docs/latin1.txt":       {code: 400, contains: "encoding=base64"},
+		"":                      {code: 400, contains: "path"},
+		"docs/a b.md":           {code: 400, contains: "path"},
+		"docs/ü.md":             {code: 400, contains: "path"},
+		`docs\a.md`:             {code: 400, contains: "path"},
+		"docs/a.md\n":           {code: 400, contains: "path"},
+		"docs/a.md\x00":         {code: 400, contains: "path"},
+		"~/.bashrc":             {code: 400, contains: "path"},
+		"C:/x":                  {code: 400, contains: "path"},
+		"..":                    {code: 403, contains: ".."},
+		"../README.md":          {code: 403, contains: "../README.md"},
+		"docs/../README.md":     {code: 403, contains: "docs/../README.md"},
+		"docs/..":               {code: 403, contains: "docs/.."},
+		"a/b/c/../../../../etc": {code: 403, contains: "etc"},
+		"/":                     {code: 403, contains: "/"},
+		"/etc/passwd":           {code: 403, contains: "/etc/passwd"},
+		"//etc/passwd":          {code: 403, contains: "//etc/passwd"},
 	} {
 		t.Run(path, func(t *testing.T) {
 			got := r.call("read_repo_file", `{"path":`+quoted(path)+`}`)
 			if want.code != 0 {
-				wantCoded(t, got, want.code, want.says)
+				wantCoded(t, got, want.code, want.contains)
 				return
 			}
 			wantFile(t, got, want.content)
@@ -103,9 +103,9 @@ func TestReadRulesOfBooster(t *testing.T) {
 	r.end()
 }
 
-func TestReadRulesOfLearningOS(t *testing.T) {
+func TestLearningOSReadRules(t *testing.T) {
 	t.Parallel()
-	r := readSpace(t).stdio("--toolsets", "learning-os")
+	r := pathRulesWorkspace(t).stdio("--toolsets", "learning-os")
 	for path, want := range map[string]answer{
 		"README.md":                      {content: "readme"},
 		"CLAUDE.md":                      {content: "agents"},
@@ -119,31 +119,31 @@ func TestReadRulesOfLearningOS(t *testing.T) {
 		"docs/chain.md":                  {content: "a"},
 		"docs/absolute.md":               {content: "a"},
 
-		"docs/missing.md":       {says: "File not found: docs/missing.md"},
-		"docs/dangling.md":      {says: "File not found: docs/dangling.md"},
-		"main.go":               {says: "Path not allowed: main.go"},
-		"AGENTS.md":             {says: "Path not allowed: AGENTS.md"},
-		"src/lib/x.ts":          {says: "Path not allowed: src/lib/x.ts"},
-		"missing.go":            {says: "Path not allowed: missing.go"},
-		".claude/settings.json": {says: "Path not allowed: .claude/settings.json"},
-		"other/README.md":       {says: "Path not allowed: other/README.md"},
-		"readme.md":             {says: "Path not allowed: readme.md"},
-		"docsx/a.md":            {says: "Path not allowed: docsx/a.md"},
-		"..":                    {says: "Path not allowed: .."},
-		"docs/../README.md":     {says: "Path not allowed: docs/../README.md"},
-		"docs/../docs/a.md":     {says: "Path not allowed: docs/../docs/a.md"},
-		"docs/a..b.md":          {says: "Path not allowed: docs/a..b.md"},
-		"/etc/passwd":           {says: "Path not allowed: /etc/passwd"},
-		"docs/.env":             {says: "Path not allowed: docs/.env"},
-		"docs/secrets/x.md":     {says: "Path not allowed: docs/secrets/x.md"},
-		"docs/.git/config":      {says: "Path not allowed: docs/.git/config"},
-		".claude/memory/.env":   {says: "Path not allowed: .claude/memory/.env"},
-		"paths/.env.d/x.md":     {says: "Path not allowed: paths/.env.d/x.md"},
+		"docs/missing.md":       {contains: "File not found: docs/missing.md"},
+		"docs/dangling.md":      {contains: "File not found: docs/dangling.md"},
+		"main.go":               {contains: "Path not allowed: main.go"},
+		"AGENTS.md":             {contains: "Path not allowed: AGENTS.md"},
+		"src/lib/x.ts":          {contains: "Path not allowed: src/lib/x.ts"},
+		"missing.go":            {contains: "Path not allowed: missing.go"},
+		".claude/settings.json": {contains: "Path not allowed: .claude/settings.json"},
+		"other/README.md":       {contains: "Path not allowed: other/README.md"},
+		"readme.md":             {contains: "Path not allowed: readme.md"},
+		"docsx/a.md":            {contains: "Path not allowed: docsx/a.md"},
+		"..":                    {contains: "Path not allowed: .."},
+		"docs/../README.md":     {contains: "Path not allowed: docs/../README.md"},
+		"docs/../docs/a.md":     {contains: "Path not allowed: docs/../docs/a.md"},
+		"docs/a..b.md":          {contains: "Path not allowed: docs/a..b.md"},
+		"/etc/passwd":           {contains: "Path not allowed: /etc/passwd"},
+		"docs/.env":             {contains: "Path not allowed: docs/.env"},
+		"docs/secrets/x.md":     {contains: "Path not allowed: docs/secrets/x.md"},
+		"docs/.git/config":      {contains: "Path not allowed: docs/.git/config"},
+		".claude/memory/.env":   {contains: "Path not allowed: .claude/memory/.env"},
+		"paths/.env.d/x.md":     {contains: "Path not allowed: paths/.env.d/x.md"},
 	} {
 		t.Run(path, func(t *testing.T) {
 			got := r.call("read_repo_file", `{"path":`+quoted(path)+`}`)
-			if want.says != "" {
-				wantText(t, got, `{"error":`+quoted(want.says)+`}`)
+			if want.contains != "" {
+				wantText(t, got, `{"error":`+quoted(want.contains)+`}`)
 				return
 			}
 			wantFile(t, got, want.content)
@@ -163,25 +163,24 @@ func TestReadRulesOfLearningOS(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := r.call("read_repo_file", args); !got.failed || !strings.HasPrefix(got.text, `{"error":"Invalid input: `) {
-				t.Errorf("not an error of this edition: %s", got.text)
+				t.Errorf("not an error of the learning-os edition: %s", got.text)
 			}
 		})
 	}
 	if got := r.call("read_repo_file", `{"path":"docs/`+strings.Repeat("a", 251)+`"}`); !strings.Contains(got.text, "File not found: docs/aaa") {
-		t.Errorf("a path of exactly 256: %s", clip(got.text))
+		t.Errorf("a path of exactly 256 characters: %s", clip(got.text))
 	}
 	r.end()
 }
 
-// blocked are the paths that nobody may read, in either edition: here they are
-// all beneath a folder that learning-os allows.
-var blocked = []string{
+// deniedPaths are paths that no edition may read. All are in a folder that learning-os allows.
+var deniedPaths = []string{
 	"docs/.env", "docs/.env.local", "docs/.envrc", "docs/a/b/c/.env.production", "docs/.env.d/inside.md", "docs/.ENV",
 	"docs/secrets/k.md", "docs/a/secrets/b/k.md", "docs/Secrets/k.md",
 	"docs/.git/config", "docs/a/.git/hooks/x",
 }
 
-var blockedInBooster = []string{
+var deniedInBooster = []string{
 	".env", ".env.local", "config/.env.production", "secrets/k.txt", "a/secrets/k.txt", "secrets/deep/er/k.txt", ".git/config", ".git/HEAD",
 	"server.key", "a/b/server.key", "docs/.key", "cert.pem", "a/b/cert.pem", "SERVER.KEY", "a/x.Pem",
 	"node_modules/x/index.js", "a/node_modules/x/index.js", "pkg/__pycache__/m.pyc",
@@ -189,17 +188,18 @@ var blockedInBooster = []string{
 	"password.txt", "db_password", "a/db.password/x.md", "Token.json",
 }
 
-// A denied path gets the same bytes whether or not anything is there.
+// TestDeniedRevealsNothing checks that a denied path gets the same bytes whether or not the file
+// exists.
 func TestDeniedRevealsNothing(t *testing.T) {
 	t.Parallel()
-	for set, paths := range map[string][]string{"booster": append(blockedInBooster, blocked...), "learning-os": blocked} {
+	for set, paths := range map[string][]string{"booster": append(deniedInBooster, deniedPaths...), "learning-os": deniedPaths} {
 		t.Run(set, func(t *testing.T) {
 			t.Parallel()
-			empty, full := newSpace(t, map[string]string{"docs/a.md": "a"}), newSpace(t, nil)
+			empty, full := newWorkspace(t, map[string]string{"docs/a.md": "a"}), newWorkspace(t, nil)
 			for i, path := range paths {
 				full.write(path, "SECRET")
 				link := fmt.Sprintf("docs/link%d.md", i)
-				for _, s := range []*space{empty, full} {
+				for _, s := range []*workspace{empty, full} {
 					s.link(link, strings.Repeat("../", strings.Count(link, "/"))+path)
 				}
 				paths = append(paths[:len(paths):len(paths)], link)
@@ -209,7 +209,7 @@ func TestDeniedRevealsNothing(t *testing.T) {
 				for _, args := range []string{`{"path":` + quoted(path) + `}`, `{"path":` + quoted("./"+path) + `}`} {
 					missing, there := without.call("read_repo_file", args), with.call("read_repo_file", args)
 					if missing != there {
-						t.Errorf("%s: existence shows:\nmissing: %s\nthere:   %s", args, missing.text, there.text)
+						t.Errorf("%s: the answer reveals existence:\nmissing: %s\nexists:  %s", args, missing.text, there.text)
 					}
 					if !there.failed || strings.Contains(there.text, "SECRET") {
 						t.Errorf("%s is not denied: %s", args, there.text)
@@ -227,11 +227,11 @@ func TestDeniedRevealsNothing(t *testing.T) {
 	}
 }
 
-// A link may lead anywhere; reading through it may not.
-func TestLinksOutOfBounds(t *testing.T) {
+// TestSymlinksOutOfBounds checks that a symlink to a denied or outside file cannot be read.
+func TestSymlinksOutOfBounds(t *testing.T) {
 	t.Parallel()
-	outside := newSpace(t, map[string]string{"x.md": "OUTSIDE", "sub/y.md": "OUTSIDE"})
-	s := newSpace(t, map[string]string{".env": "SECRET", "secrets/k.md": "SECRET", "docs/a.md": "a", "other/b.md": "b"})
+	outside := newWorkspace(t, map[string]string{"x.md": "OUTSIDE", "sub/y.md": "OUTSIDE"})
+	s := newWorkspace(t, map[string]string{".env": "SECRET", "secrets/k.md": "SECRET", "docs/a.md": "a", "other/b.md": "b"})
 	s.link("docs/x.md", "../.env")
 	s.link("docs/twice.md", "x.md")
 	s.link("docs/folder", "../secrets")
@@ -256,7 +256,7 @@ func TestLinksOutOfBounds(t *testing.T) {
 				}
 			}
 			if got := r.call("read_repo_file", `{"path":"docs/loop.md"}`); !got.failed {
-				t.Errorf("a loop of links: %s", got.text)
+				t.Errorf("a symlink loop: %s", got.text)
 			}
 			r.end()
 		})
@@ -265,7 +265,7 @@ func TestLinksOutOfBounds(t *testing.T) {
 
 func TestFileSizes(t *testing.T) {
 	t.Parallel()
-	s := newSpace(t, map[string]string{
+	s := newWorkspace(t, map[string]string{
 		"docs/exact.md": strings.Repeat("x", mebibyte), "docs/over.md": strings.Repeat("x", mebibyte+1),
 		"docs/umlauts.md": strings.Repeat("ü", mebibyte/2), "docs/lines.md": strings.Repeat("\"\\\n\t", mebibyte/4),
 	})
@@ -285,7 +285,7 @@ func TestFileSizes(t *testing.T) {
 					t.Errorf("exactly 1 MiB as base64: size %d, %d characters", file.Size, len(file.Content))
 				}
 			} else if !got.failed || !strings.Contains(got.text, "1048577") {
-				t.Errorf("one byte more than 1 MiB: %s", clip(got.text))
+				t.Errorf("1 MiB and one byte: %s", clip(got.text))
 			}
 			r.end()
 		})
@@ -294,7 +294,7 @@ func TestFileSizes(t *testing.T) {
 
 func TestEncodings(t *testing.T) {
 	t.Parallel()
-	s := readSpace(t)
+	s := pathRulesWorkspace(t)
 	at := time.Date(2026, 1, 9, 10, 0, 0, 0, time.UTC)
 	for _, name := range []string{"docs/binary.bin", "docs/a.md"} {
 		s.check(os.Chtimes(s.path(name), at, at))
@@ -328,7 +328,7 @@ func TestEncodings(t *testing.T) {
 
 func TestHelloRules(t *testing.T) {
 	t.Parallel()
-	s := newSpace(t, nil)
+	s := newWorkspace(t, nil)
 	r := s.stdio("--toolsets", "booster")
 	for args, want := range map[string]string{
 		`{}`: "Hello, World!", `null`: "Hello, World!", `{"name":null}`: "Hello, World!", `{"name":"Learner"}`: "Hello, Learner!",
@@ -340,7 +340,7 @@ func TestHelloRules(t *testing.T) {
 			Timestamp time.Time `json:"timestamp"`
 		}
 		r.decode([]byte(got.text), &body)
-		if got.failed || body.Message != want || time.Since(body.Timestamp).Abs() > patience || !strings.Contains(got.text, `Z"`) {
+		if got.failed || body.Message != want || time.Since(body.Timestamp).Abs() > timeout || !strings.Contains(got.text, `Z"`) {
 			t.Errorf("%s: %s, want %q", args, got.text, want)
 		}
 	}
@@ -365,7 +365,7 @@ func TestHelloRules(t *testing.T) {
 	r.end()
 }
 
-// file is what read_repo_file gives.
+// file is the answer of read_repo_file.
 type file struct {
 	Content  string `json:"content"`
 	Size     int    `json:"size"`
@@ -388,11 +388,11 @@ func wantFile(t *testing.T, got toolResult, content string) {
 	}
 }
 
-// wantCoded checks an error in the shape of booster.
-func wantCoded(t *testing.T, got toolResult, code int, says string) {
+// wantCoded checks an error in the format of booster.
+func wantCoded(t *testing.T, got toolResult, code int, contains string) {
 	t.Helper()
-	if !got.failed || !strings.HasPrefix(got.text, fmt.Sprintf(`{"error":{"code":%d,"message":"`, code)) || !strings.Contains(got.text, says) {
-		t.Errorf("want an error %d that says %q: %s", code, says, clip(got.text))
+	if !got.failed || !strings.HasPrefix(got.text, fmt.Sprintf(`{"error":{"code":%d,"message":"`, code)) || !strings.Contains(got.text, contains) {
+		t.Errorf("want an error %d that contains %q: %s", code, contains, clip(got.text))
 	}
 }
 

@@ -16,9 +16,9 @@ func TestVersionsAreNegotiated(t *testing.T) {
 		"2024-11-05": "2024-11-05", "2025-03-26": "2025-03-26", "2025-06-18": "2025-06-18", "2025-11-25": "2025-11-25",
 		"2024-01-01": "2025-11-25", "2099-01-01": "2025-11-25", "": "2025-11-25",
 	} {
-		t.Run("asks for "+asked, func(t *testing.T) {
+		t.Run("requests "+asked, func(t *testing.T) {
 			t.Parallel()
-			r := newSpace(t, nil).stdio("--toolsets", "booster")
+			r := newWorkspace(t, nil).stdio("--toolsets", "booster")
 			m := r.ask("initialize", fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"raw","version":"1"}}`, asked))
 			var got struct {
 				ProtocolVersion string                                `json:"protocolVersion"`
@@ -38,12 +38,13 @@ func TestVersionsAreNegotiated(t *testing.T) {
 	}
 }
 
-// A server that was only looked at leaves no trace.
+// TestNothingOnDiskBeforeTheFirstCall checks that a server writes nothing to disk while a client
+// only lists things.
 func TestNothingOnDiskBeforeTheFirstCall(t *testing.T) {
 	t.Parallel()
-	s := newSpace(t, nil)
+	s := newWorkspace(t, nil)
 	r := s.stdio("--toolsets", "learning-os")
-	r.greet(`{}`)
+	r.initialize(`{}`)
 	r.ask("tools/list", `{}`)
 	r.ask("ping", `{}`)
 	r.ask("no/such", `{}`)
@@ -54,24 +55,24 @@ func TestNothingOnDiskBeforeTheFirstCall(t *testing.T) {
 	}
 }
 
-func TestIdsComeBackAsSent(t *testing.T) {
+func TestRequestIDsAreEchoed(t *testing.T) {
 	t.Parallel()
-	r := newSpace(t, nil).stdio("--toolsets", "booster")
+	r := newWorkspace(t, nil).stdio("--toolsets", "booster")
 	for _, id := range []string{`0`, `-1`, `"x"`, `""`, `"ü\u0041\n"`, `12345678901234567890`, `1.5`, `1e3`} {
 		r.send(requestLine(id, "ping", `{}`))
-		if m := r.need(); !sameID(string(m.ID), id) || m.Error != nil {
+		if m := r.mustNext(); !sameID(string(m.ID), id) || m.Error != nil {
 			t.Errorf("id %s came back as %s: %s", id, m.ID, m.raw)
 		}
 		r.send(requestLine(id, "tools/call", `{"name":"hello"}`))
-		if m := r.need(); !sameID(string(m.ID), id) || m.Error != nil {
+		if m := r.mustNext(); !sameID(string(m.ID), id) || m.Error != nil {
 			t.Errorf("id %s came back as %s: %s", id, m.ID, m.raw)
 		}
 	}
 	r.end()
 }
 
-// sameID compares ids: a number as it was spelt, since not every client has the
-// same numbers, and a string by what it says.
+// sameID compares ids. A number must have the same spelling, because not every client has the same
+// number type. A string must have the same value.
 func sameID(got, sent string) bool {
 	var one, two string
 	if json.Unmarshal([]byte(got), &one) == nil && json.Unmarshal([]byte(sent), &two) == nil {
@@ -82,7 +83,7 @@ func sameID(got, sent string) bool {
 
 func TestWhitespaceAndNotifications(t *testing.T) {
 	t.Parallel()
-	r := newSpace(t, nil).stdio("--toolsets", "booster")
+	r := newWorkspace(t, nil).stdio("--toolsets", "booster")
 	for _, quiet := range []string{
 		"", "   ", "\r", "\t\r",
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
@@ -95,23 +96,23 @@ func TestWhitespaceAndNotifications(t *testing.T) {
 	} {
 		r.send(quiet)
 		r.send(`{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\r")
-		if m := r.need(); string(m.ID) != "1" || string(m.Result) != "{}" {
-			t.Errorf("%q is answered with %s", quiet, m.raw)
+		if m := r.mustNext(); string(m.ID) != "1" || string(m.Result) != "{}" {
+			t.Errorf("%q got the answer %s", quiet, m.raw)
 		}
 	}
 	r.end()
 }
 
-// Logs go to stderr, however many there are.
+// TestLogsStayOffStdout checks that logs go to stderr, however many there are.
 func TestLogsStayOffStdout(t *testing.T) {
 	t.Parallel()
-	r := newSpace(t, nil).stdio("--toolsets", "booster", "--log-level", "debug")
-	r.greet(`{}`)
+	r := newWorkspace(t, nil).stdio("--toolsets", "booster", "--log-level", "debug")
+	r.initialize(`{}`)
 	r.call("hello", `{}`)
 	r.call("hello", `{"name":1}`)
 	r.stdin.Close()
 	if m, ok := r.next(); ok {
-		t.Errorf("unasked: %s", m.raw)
+		t.Errorf("unexpected message: %s", m.raw)
 	}
 	if err := r.cmd.Wait(); err != nil {
 		t.Errorf("exit: %v", err)
@@ -121,8 +122,8 @@ func TestLogsStayOffStdout(t *testing.T) {
 	}
 }
 
-// TestRateLimit: hello is allowed 100 times a minute, so that one more is free after each
-// 600 ms that the calls take.
+// TestRateLimit checks that hello is allowed 100 times a minute. While the calls run, one more is
+// allowed every 600 ms.
 func TestRateLimit(t *testing.T) {
 	t.Parallel()
 	const calls, allowed = 130, 100
@@ -137,7 +138,7 @@ func TestRateLimit(t *testing.T) {
 		{"off by flag", nil, []string{"--rate-limits", "off"}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			r := newSpace(t, nil).stdioWith(test.env, append([]string{"--toolsets", "booster"}, test.args...)...)
+			r := newWorkspace(t, nil).stdioWith(test.env, append([]string{"--toolsets", "booster"}, test.args...)...)
 			began := time.Now()
 			ok, limited := r.burst(calls, "hello", `{}`)
 			least, most := calls, calls
@@ -145,7 +146,7 @@ func TestRateLimit(t *testing.T) {
 				least, most = allowed, allowed+int(time.Since(began)/(time.Minute/allowed))
 			}
 			if ok < least || ok > most || ok+limited != calls {
-				t.Errorf("%d calls succeed and %d are limited, want %d to %d of %d to succeed", ok, limited, least, most, calls)
+				t.Errorf("%d calls succeeded and %d were limited, want %d to %d of %d to succeed", ok, limited, least, most, calls)
 			}
 			if got := r.call("read_repo_file", `{"path":"missing.md"}`); !strings.Contains(got.text, "404") {
 				t.Errorf("another tool is limited too: %s", got.text)
@@ -155,8 +156,8 @@ func TestRateLimit(t *testing.T) {
 	}
 }
 
-// burst sends calls all at once and counts how they end.
-func (r *server) burst(n int, tool, args string) (ok, limited int) {
+// burst sends calls without waiting and counts their results.
+func (r *stdioServer) burst(n int, tool, args string) (ok, limited int) {
 	r.t.Helper()
 	lines := make([]string, n)
 	for i := range lines {
@@ -178,7 +179,7 @@ func (r *server) burst(n int, tool, args string) (ok, limited int) {
 		}
 		r.decode([]byte(got.text), &body)
 		if body.Error.Code != 429 || body.Error.RetryAfter < 1 || body.Error.RetryAfter > 60 {
-			r.t.Errorf("not a proper 429: %s", got.text)
+			r.t.Errorf("not a valid 429: %s", got.text)
 		}
 		limited++
 	}
@@ -187,11 +188,12 @@ func (r *server) burst(n int, tool, args string) (ok, limited int) {
 
 const entry001 = `{"file":"decisions.jsonl","entry":{"timestamp":"2026-01-09T10:30:00Z","type":"stack","n":%d}}`
 
-// Closing stdin is how a client says goodbye; what it had asked for is still done.
-func TestEndOfInputFinishesWhatWasAsked(t *testing.T) {
+// TestEndOfInputFinishesCalls checks that the server finishes its calls after the client has closed
+// stdin.
+func TestEndOfInputFinishesCalls(t *testing.T) {
 	t.Parallel()
 	const calls = 200
-	s := newSpace(t, nil)
+	s := newWorkspace(t, nil)
 	r := s.stdio("--toolsets", "learning-os", "--approve", "auto")
 	r.ask("ping", `{}`)
 	lines := make([]string, calls)
@@ -211,14 +213,14 @@ func TestEndOfInputFinishesWhatWasAsked(t *testing.T) {
 	}
 }
 
-// Told to end, the server finishes what it has begun: whatever it did it says, and
-// it leaves with 0 though stdin stays open.
-func TestTerminationFinishesWhatRuns(t *testing.T) {
+// TestTerminationFinishesCalls checks that after SIGTERM the server finishes and answers the calls
+// it has begun, and exits with code 0 even if stdin stays open.
+func TestTerminationFinishesCalls(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		t.Run(signal.String(), func(t *testing.T) {
 			t.Parallel()
-			s := newSpace(t, nil)
+			s := newWorkspace(t, nil)
 			r := s.stdio("--toolsets", "learning-os", "--approve", "auto")
 			for i := range 300 {
 				r.start("write_memory_entry", fmt.Sprintf(entry001, i))
@@ -226,46 +228,47 @@ func TestTerminationFinishesWhatRuns(t *testing.T) {
 			done := 0
 			for m, ok := r.next(); ok; m, ok = r.next() {
 				if got := r.result(m); got.failed {
-					t.Fatalf("a call that was begun fails: %s", got.text)
+					t.Fatalf("a call that had begun failed: %s", got.text)
 				}
 				if done++; done == 20 {
 					s.check(r.cmd.Process.Signal(signal))
 				}
 			}
-			r.exited(0)
+			r.checkExit(0)
 			if got := len(s.memory("decisions.jsonl")); got != done || done < 20 {
 				t.Errorf("%d lines on disk, %d acknowledged", got, done)
 			}
-			s.auditHolds()
+			s.verifyAudit()
 		})
 	}
 }
 
-// A call that waits for a person is in flight too: it ends as pending, unwritten.
-func TestEndWhileAPersonIsAsked(t *testing.T) {
+// TestEndDuringElicitation checks that a call which waits for a person ends as pending and writes
+// nothing.
+func TestEndDuringElicitation(t *testing.T) {
 	t.Parallel()
-	ends := map[string]func(*server){
-		"end of input": func(r *server) { r.stdin.Close() },
-		"SIGTERM":      func(r *server) { r.space.check(r.cmd.Process.Signal(syscall.SIGTERM)) },
+	ends := map[string]func(*stdioServer){
+		"end of input": func(r *stdioServer) { r.stdin.Close() },
+		"SIGTERM":      func(r *stdioServer) { r.workspace.check(r.cmd.Process.Signal(syscall.SIGTERM)) },
 	}
 	for name, end := range ends {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSpace(t, nil)
+			s := newWorkspace(t, nil)
 			r := s.stdio("--toolsets", "learning-os")
-			r.greet(`{"elicitation":{}}`)
+			r.initialize(`{"elicitation":{}}`)
 			id := r.start("write_memory_entry", fmt.Sprintf(entry001, 1))
-			if m := r.need(); m.Method != "elicitation/create" {
-				t.Fatalf("the person is not asked: %s", m.raw)
+			if m := r.mustNext(); m.Method != "elicitation/create" {
+				t.Fatalf("there is no elicitation: %s", m.raw)
 			}
 			end(r)
 			if got := r.result(r.reply(id)); !got.failed || !strings.Contains(got.text, `"status":"pending"`) {
 				t.Errorf("not pending: %s", got.text)
 			}
 			if m, ok := r.next(); ok {
-				t.Errorf("unasked: %s", m.raw)
+				t.Errorf("unexpected message: %s", m.raw)
 			}
-			r.exited(0)
+			r.checkExit(0)
 			if got := s.memory("decisions.jsonl"); got != nil {
 				t.Errorf("written without approval: %q", got)
 			}
@@ -273,42 +276,44 @@ func TestEndWhileAPersonIsAsked(t *testing.T) {
 	}
 }
 
-// A call that is taken back gets no answer, and the question is taken back too.
-func TestCancelWhileAPersonIsAsked(t *testing.T) {
+// TestCancelDuringElicitation checks that a cancelled call gets no answer, and that its elicitation
+// is cancelled too.
+func TestCancelDuringElicitation(t *testing.T) {
 	t.Parallel()
-	s := newSpace(t, nil)
+	s := newWorkspace(t, nil)
 	r := s.stdio("--toolsets", "learning-os")
-	r.greet(`{"elicitation":{"form":{}}}`)
+	r.initialize(`{"elicitation":{"form":{}}}`)
 	id := r.start("write_memory_entry", fmt.Sprintf(entry001, 1))
-	question := r.need()
+	question := r.mustNext()
 	r.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s,"reason":"changed my mind"}}`, id))
-	withdrawn := r.need()
+	withdrawn := r.mustNext()
 	if withdrawn.Method != "notifications/cancelled" || !strings.Contains(string(withdrawn.Params), string(question.ID)) {
-		t.Errorf("the question is not withdrawn: %s", withdrawn.raw)
+		t.Errorf("the elicitation is not cancelled: %s", withdrawn.raw)
 	}
-	r.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{}}}`, question.ID)) // too late
+	// Too late.
+	r.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{}}}`, question.ID))
 	if m := r.ask("ping", `{}`); m.Error != nil {
 		t.Errorf("ping: %s", m.raw)
 	}
 	r.end()
 	if got := s.memory("decisions.jsonl"); got != nil {
-		t.Errorf("a cancelled call was carried out: %q", got)
+		t.Errorf("a cancelled call was executed: %q", got)
 	}
 }
 
-// Many calls may wait for a person side by side, and an answer that comes at once
-// must not be lost among them.
-func TestManyQuestionsAtOnce(t *testing.T) {
+// TestConcurrentElicitations checks that many calls can wait for a person concurrently, and that
+// immediate answers are not lost.
+func TestConcurrentElicitations(t *testing.T) {
 	t.Parallel()
 	const calls = 60
-	s := newSpace(t, nil)
+	s := newWorkspace(t, nil)
 	r := s.stdio("--toolsets", "learning-os")
-	r.greet(`{"elicitation":{}}`)
+	r.initialize(`{"elicitation":{}}`)
 	for i := range calls {
 		r.start("write_memory_entry", fmt.Sprintf(entry001, i))
 	}
 	for answered := 0; answered < calls; {
-		m := r.need()
+		m := r.mustNext()
 		if m.Method == "elicitation/create" {
 			r.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{}}}`, m.ID))
 			continue
@@ -324,10 +329,10 @@ func TestManyQuestionsAtOnce(t *testing.T) {
 	}
 }
 
-// A client may introduce itself again while calls run; nothing may get mixed up.
+// TestInitializeWhileCallsRun checks that a client may send initialize again while calls run.
 func TestInitializeWhileCallsRun(t *testing.T) {
 	t.Parallel()
-	r := newSpace(t, nil).stdio("--toolsets", "booster", "--rate-limits", "off")
+	r := newWorkspace(t, nil).stdio("--toolsets", "booster", "--rate-limits", "off")
 	var ids []string
 	for range 100 {
 		ids = append(ids, r.start("hello", `{}`),
@@ -339,15 +344,15 @@ func TestInitializeWhileCallsRun(t *testing.T) {
 	r.end()
 }
 
-// The same id twice at the same time is the client's fault; it is told so.
-func TestIdInUse(t *testing.T) {
+// TestDuplicateRequestID checks that a request with the id of a running request gets an error.
+func TestDuplicateRequestID(t *testing.T) {
 	t.Parallel()
-	r := newSpace(t, nil).stdio("--toolsets", "learning-os")
-	r.greet(`{"elicitation":{}}`)
+	r := newWorkspace(t, nil).stdio("--toolsets", "learning-os")
+	r.initialize(`{"elicitation":{}}`)
 	r.send(requestLine("77", "tools/call", `{"name":"write_memory_entry","arguments":`+fmt.Sprintf(entry001, 1)+`}`))
-	question := r.need()
+	question := r.mustNext()
 	r.send(requestLine("77", "tools/call", `{"name":"hello","arguments":{"name":"x"}}`))
-	r.wantFault(r.need(), -32600, "77", "id")
+	r.wantFault(r.mustNext(), -32600, "77", "id")
 	r.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{}}}`, question.ID))
 	if got := r.result(r.reply("77")); got.failed {
 		t.Errorf("the first call: %s", got.text)

@@ -13,7 +13,7 @@ import (
 // call and reads the audit records.
 func TestReadmeTour(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it builds a copy of the repository")
+		t.Skip("slow: it builds a copy of the repository; run the tests without -short")
 	}
 	t.Parallel()
 	copied, home := copyRepository(t), t.TempDir()
@@ -30,8 +30,9 @@ func TestReadmeTour(t *testing.T) {
 		t.Helper()
 		cmd := exec.Command("sh", "-e", "-c", command)
 		cmd.Dir = copied
-		cmd.Env = append(environment("HOME="+home), asShipped...)
-		for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GONOSUMDB", "GONOSUMCHECK", "GOSUMDB"} { // reuse downloads and builds
+		cmd.Env = append(environment("HOME="+home), releaseSettings...)
+		// Reuse downloads and builds.
+		for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GONOSUMDB", "GONOSUMCHECK", "GOSUMDB"} {
 			cmd.Env = append(cmd.Env, name+"="+goEnv(t, name))
 		}
 		text, err := cmd.CombinedOutput()
@@ -64,9 +65,9 @@ func TestReadmeTour(t *testing.T) {
 		t.Errorf("audit: exit code %d\n%s", code, out)
 	}
 
-	command, args := startedBy(t, filepath.Join(home, ".claude.json"))
+	command, args := serverCommand(t, filepath.Join(home, ".claude.json"))
 	if command != filepath.Join(realFolder(t, copied), "bin", "remit") {
-		t.Errorf("the client would start %s", command)
+		t.Errorf("the client's settings start %s", command)
 	}
 	agent := exec.Command(command, args...)
 	agent.Dir, agent.Env, agent.Stdin = home, append(environment(), "HOME="+home), strings.NewReader(helloLine)

@@ -11,18 +11,18 @@ import (
 	"remit/internal/stores/sqlstore/pgtest"
 )
 
-// replicas starts three servers that share nothing but the database.
-func replicas(t *testing.T, database string, files map[string]string, args ...string) []*web {
+// replicas starts three servers that share only the database.
+func replicas(t *testing.T, database string, files map[string]string, args ...string) []*httpServer {
 	t.Helper()
-	var all []*web
+	var all []*httpServer
 	for range 3 {
-		all = append(all, newSpace(t, files).serve(append(args, "--database", database)...))
+		all = append(all, newWorkspace(t, files).serve(append(args, "--database", database)...))
 	}
 	return all
 }
 
-// A rate holds for all replicas together, to the call.
-func TestReplicasShareRates(t *testing.T) {
+// TestReplicasShareRateLimits checks that a rate limit applies exactly to all replicas together.
+func TestReplicasShareRateLimits(t *testing.T) {
 	t.Parallel()
 	const most = 40
 	rules := map[string]string{"remit.yaml": fmt.Sprintf("tools:\n  hello: {rate: %d/h}\n", most)}
@@ -32,7 +32,7 @@ func TestReplicasShareRates(t *testing.T) {
 	for i := range 32 {
 		callers.Go(func() {
 			for n := range 5 {
-				switch got := posted(t, all[(i+n)%len(all)].url+"/tools/hello", `{}`, nil); got.status {
+				switch got := postTo(t, all[(i+n)%len(all)].url+"/tools/hello", `{}`, nil); got.status {
 				case http.StatusOK:
 					passed.Add(1)
 				case http.StatusTooManyRequests:
@@ -45,13 +45,13 @@ func TestReplicasShareRates(t *testing.T) {
 	}
 	callers.Wait()
 	if passed.Load() != most || refused.Load() != 32*5-most {
-		t.Errorf("%d calls passed and %d were refused; exactly %d may pass", passed.Load(), refused.Load(), most)
+		t.Errorf("%d calls succeeded and %d were limited; exactly %d may succeed", passed.Load(), refused.Load(), most)
 	}
-	note(t, "three replicas, 32 callers: %d of %d calls allowed, %d allowed by the rate", passed.Load(), 32*5, most)
+	note(t, "three replicas, 32 callers: %d of %d calls allowed, %d allowed by the rate limit", passed.Load(), 32*5, most)
 }
 
-// An approval that is asked for on one replica and given on another lets the call
-// pass on a third, once.
+// TestReplicasShareApprovals checks that an approval requested on one replica and given on another
+// allows one call on a third.
 func TestReplicasShareApprovals(t *testing.T) {
 	t.Parallel()
 	database := pgtest.Database(t)
@@ -63,20 +63,20 @@ func TestReplicasShareApprovals(t *testing.T) {
 	if id == nil {
 		t.Fatalf("not pending: %s", asked.body)
 	}
-	if got := all[1].space.remit("approvals", "approve", id[1], "--database", database); got.code != 0 {
+	if got := all[1].workspace.remit("approvals", "approve", id[1], "--database", database); got.code != 0 {
 		t.Fatalf("approve: %s%s", got.out, got.errOut)
 	}
 	if got := write(2); got.status != http.StatusOK || !strings.Contains(string(got.body), `"line_number":1`) {
-		t.Errorf("approved, and yet: status %d: %s", got.status, got.body)
+		t.Errorf("the approved call failed: status %d: %s", got.status, got.body)
 	}
 	if got := write(0); approvalID.FindStringSubmatch(string(got.body)) == nil {
-		t.Errorf("an approval is good for one call: status %d: %s", got.status, got.body)
+		t.Errorf("the approval allowed a second call: status %d: %s", got.status, got.body)
 	}
 }
 
-// A repeat that reaches another replica gets the stored answer and writes nothing,
-// whether one comes after the other or all at once.
-func TestReplicasShareKeys(t *testing.T) {
+// TestReplicasShareIdempotencyKeys checks that a repeated call on another replica gets the stored
+// answer and writes nothing, whether it comes later or at the same time.
+func TestReplicasShareIdempotencyKeys(t *testing.T) {
 	t.Parallel()
 	all := replicas(t, pgtest.Database(t), nil, "--toolsets", "tasks,learning-os", "--approve", "auto")
 	calls := []struct{ tool, args string }{
@@ -89,10 +89,11 @@ func TestReplicasShareKeys(t *testing.T) {
 		answers, fresh := map[string]int{}, 0
 		for i := range 32 {
 			callers.Go(func() {
-				got := posted(t, all[i%len(all)].url+"/tools/"+call.tool, call.args, http.Header{"Idempotency-Key": {"k-" + call.tool}})
+				got := postTo(t, all[i%len(all)].url+"/tools/"+call.tool, call.args, http.Header{"Idempotency-Key": {"k-" + call.tool}})
 				mu.Lock()
 				defer mu.Unlock()
-				if got.status != http.StatusOK { // under way elsewhere: the caller is told so
+				// The call is running on another replica, and the error says so.
+				if got.status != http.StatusOK {
 					answers[fmt.Sprint(got.status)]++
 					return
 				}
@@ -105,7 +106,7 @@ func TestReplicasShareKeys(t *testing.T) {
 		callers.Wait()
 		delete(answers, fmt.Sprint(http.StatusServiceUnavailable))
 		if len(answers) != 1 || fresh != 1 {
-			t.Errorf("%s: %d calls were carried out, the answers are %v", call.tool, fresh, answers)
+			t.Errorf("%s: %d calls were executed, the answers are %v", call.tool, fresh, answers)
 		}
 	}
 	if listed := listAll(t, all[2].url, "ann"); len(listed) != 1 {
@@ -113,8 +114,8 @@ func TestReplicasShareKeys(t *testing.T) {
 	}
 }
 
-// Entries that several replicas append stand in one log, and the chain of audit
-// records that all of them keep holds.
+// TestReplicasShareLogs checks that replicas append to one log without lost entries, and that their
+// common audit hash chain is intact.
 func TestReplicasShareLogs(t *testing.T) {
 	t.Parallel()
 	database := pgtest.Database(t)
@@ -126,7 +127,7 @@ func TestReplicasShareLogs(t *testing.T) {
 	for i := range 12 {
 		callers.Go(func() {
 			for n := range each {
-				got := posted(t, all[(i+n)%len(all)].url+"/tools/write_memory_entry", fmt.Sprintf(entry001, i*each+n), nil)
+				got := postTo(t, all[(i+n)%len(all)].url+"/tools/write_memory_entry", fmt.Sprintf(entry001, i*each+n), nil)
 				mu.Lock()
 				numbers[string(got.body)]++
 				mu.Unlock()
@@ -136,13 +137,13 @@ func TestReplicasShareLogs(t *testing.T) {
 	callers.Wait()
 	for n := range 12 * each {
 		if want := fmt.Sprintf(`{"success":true,"line_number":%d}`, n+1); numbers[want] != 1 {
-			t.Errorf("%d answers say %s, want 1", numbers[want], want)
+			t.Errorf("%d answers are %s, want 1", numbers[want], want)
 		}
 	}
-	if got := all[0].space.remit("audit", "verify", "--database", database); got.code != 0 || !strings.Contains(got.out, fmt.Sprint(12*each)) {
+	if got := all[0].workspace.remit("audit", "verify", "--database", database); got.code != 0 || !strings.Contains(got.out, fmt.Sprint(12*each)) {
 		t.Errorf("audit verify: exit %d: %s%s", got.code, got.out, got.errOut)
 	}
-	file := posted(t, all[1].url+"/tools/read_repo_file", `{"path":".claude/memory/decisions.jsonl"}`, nil)
+	file := postTo(t, all[1].url+"/tools/read_repo_file", `{"path":".claude/memory/decisions.jsonl"}`, nil)
 	if lines := strings.Count(string(file.body), `\n`); file.status != http.StatusOK || lines != 12*each {
 		t.Errorf("the file has %d lines, want %d: status %d", lines, 12*each, file.status)
 	}

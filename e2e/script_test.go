@@ -12,7 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// The scripts in testdata/scripts are the command line as a person types it.
+// TestScripts runs the scripts in testdata/scripts, which test the command line.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	contracts, err := filepath.Abs("../internal/toolsets")
@@ -26,7 +26,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("TOOLSETS", contracts)
 			env.Setenv("PATH", filepath.Dir(remitBin)+string(filepath.ListSeparator)+env.Getenv("PATH"))
-			env.Vars = append(env.Vars, noRaceSleep, unhurried)
+			env.Vars = append(env.Vars, noRaceSleep, longDeadlines)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -36,7 +36,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// exits runs a command that must end with an exit code: exits CODE COMMAND...
+// exits runs a command that must end with the given exit code: exits CODE COMMAND...
 func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exits CODE COMMAND...")
@@ -56,7 +56,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// capture keeps what the group of a pattern matches in stdout: capture NAME PATTERN.
+// capture sets a variable to what the group of a pattern matches in stdout: capture NAME PATTERN
 func capture(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: capture NAME PATTERN")
@@ -68,10 +68,11 @@ func capture(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], found[1])
 }
 
-// Every command there is has a help that explains it and shows an example.
+// TestEveryCommandHasHelpWithExample checks that each command has a help text with usage and an
+// example.
 func TestEveryCommandHasHelpWithExample(t *testing.T) {
 	t.Parallel()
-	s := newSpace(t, nil)
+	s := newWorkspace(t, nil)
 	seen := 0
 	var walk func(path []string)
 	walk = func(path []string) {
@@ -100,11 +101,11 @@ func TestEveryCommandHasHelpWithExample(t *testing.T) {
 	}
 	walk(nil)
 	if seen < 20 {
-		t.Errorf("only %d commands found; is the help still read right?", seen)
+		t.Errorf("only %d commands found; does subcommands still parse the help text?", seen)
 	}
 }
 
-// subcommands reads the list in a help text.
+// subcommands returns the commands that a help text lists.
 func subcommands(help string) []string {
 	_, list, found := strings.Cut(help, "\nAvailable Commands:\n")
 	if !found {

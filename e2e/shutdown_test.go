@@ -17,40 +17,39 @@ import (
 	"time"
 )
 
-// caller is a client of "remit serve" that sends one request after the other on
-// one connection, until there is no server any more. It speaks HTTP itself: the
-// client of the standard library repeats requests on its own.
+// caller is a client of "remit serve" that sends requests over one connection, one after another,
+// until the server has ended. It does not use http.Client, which repeats requests by itself.
 type caller struct {
-	name  string
-	way   way
-	addr  string
-	write bool
+	name     string
+	protocol protocol
+	addr     string
+	write    bool
 
 	conn     net.Conn
 	reader   *bufio.Reader
-	answered int // on this connection
+	answered int // number of answers on this connection
 	session  string
 	sent     int
 
-	promises []promise
-	done     atomic.Int64 // answered
-	lost     []string     // requests that got no answer
+	acks []ack
+	done atomic.Int64 // number of answers
+	lost []string     // requests that got no answer
 }
 
-// way is how a caller calls.
-type way struct {
+// protocol is how a caller sends requests.
+type protocol struct {
 	name string
 	path func(tool string) string
-	// body wraps the arguments of a tool, and header says what belongs to them.
+	// body wraps the arguments of a tool, and header returns the matching headers.
 	body   func(id int, tool, args string) string
 	header func(c *caller, tool string) http.Header
-	// text is what the tool answered; false if it is a refusal.
+	// text returns the tool's answer, or false if it is an error.
 	text func(got httpAnswer) (string, bool)
 }
 
 func mcpPath(string) string { return "/mcp" }
 
-var ways = []way{
+var protocols = []protocol{
 	{
 		"modern", mcpPath,
 		func(id int, tool, args string) string {
@@ -90,16 +89,16 @@ func mcpText(got httpAnswer) (string, bool) {
 	return m.Result.Content[0].Text, true
 }
 
-// exchange sends a request and reads its answer, on the connection there is.
+// exchange sends a request and reads its answer. It opens a connection if there is none.
 func (c *caller) exchange(path, body string, header http.Header) (httpAnswer, error) {
 	if c.conn == nil {
-		conn, err := net.DialTimeout("tcp", c.addr, patience)
+		conn, err := net.DialTimeout("tcp", c.addr, timeout)
 		if err != nil {
-			return httpAnswer{}, errGone
+			return httpAnswer{}, errServerGone
 		}
 		c.conn, c.reader, c.answered = conn, bufio.NewReader(conn), 0
 	}
-	got, closes, err := c.once(path, body, header)
+	got, closes, err := c.roundTrip(path, body, header)
 	if err == nil {
 		c.answered++
 	}
@@ -110,15 +109,15 @@ func (c *caller) exchange(path, body string, header http.Header) (httpAnswer, er
 	return got, err
 }
 
-// errGone says that nobody listens any more.
-var errGone = errors.New("the server is gone")
+// errServerGone says that no server listens any more.
+var errServerGone = errors.New("no server is listening")
 
-func (c *caller) once(path, body string, header http.Header) (got httpAnswer, closes bool, err error) {
+func (c *caller) roundTrip(path, body string, header http.Header) (got httpAnswer, closes bool, err error) {
 	r, err := newPost(context.Background(), "http://"+c.addr+path, body, header)
 	if err != nil {
 		return got, false, err
 	}
-	if err := c.conn.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := c.conn.SetDeadline(time.Now().Add(timeout)); err != nil {
 		return got, false, err
 	}
 	if err := r.Write(c.conn); err != nil {
@@ -136,20 +135,20 @@ func (c *caller) once(path, body string, header http.Header) (got httpAnswer, cl
 	return httpAnswer{response.StatusCode, response.Header, text}, response.Close, err
 }
 
-// introduce opens the session that the legacy era wants.
-func (c *caller) introduce() error {
-	if c.way.name != "legacy" {
+// initialize opens a session if the era needs one.
+func (c *caller) initialize() error {
+	if c.protocol.name != "legacy" {
 		return nil
 	}
 	got, err := c.exchange("/mcp", requestLine("0", "initialize", `{"protocolVersion":"`+legacyVersion+`","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}`), nil)
 	c.session = got.header.Get("Mcp-Session-Id")
 	if err == nil && c.session == "" {
-		err = fmt.Errorf("no session: %s", got.body)
+		err = fmt.Errorf("no session id: %s", got.body)
 	}
 	return err
 }
 
-// run calls until the server is gone.
+// run sends requests until the server has ended.
 func (c *caller) run() {
 	for {
 		tool, args := "hello", fmt.Sprintf(`{"name":%q}`, c.name)
@@ -158,22 +157,22 @@ func (c *caller) run() {
 		if c.write {
 			tool, args = "write_memory_entry", fmt.Sprintf(`{"file":%q,"entry":%s}`, memoryFile, entry)
 		}
-		got, err := c.exchange(c.way.path(tool), c.way.body(c.sent, tool, args), c.way.header(c, tool))
+		got, err := c.exchange(c.protocol.path(tool), c.protocol.body(c.sent, tool, args), c.protocol.header(c, tool))
 		switch {
-		case errors.Is(err, errGone):
+		case errors.Is(err, errServerGone):
 			return
 		case err != nil:
 			c.lost = append(c.lost, fmt.Sprintf("%s, request %d, after %d others on its connection: %v", c.name, c.sent, c.answered, err))
 			return
 		}
-		c.take(got, entry)
+		c.receive(got, entry)
 		c.done.Add(1)
 	}
 }
 
-// take notes what an answer promises.
-func (c *caller) take(got httpAnswer, entry string) {
-	text, ok := c.way.text(got)
+// receive records the acknowledged line number.
+func (c *caller) receive(got httpAnswer, entry string) {
+	text, ok := c.protocol.text(got)
 	if !ok {
 		c.lost = append(c.lost, fmt.Sprintf("%s, request %d: status %d: %s", c.name, c.sent, got.status, clip(text)))
 		return
@@ -185,41 +184,41 @@ func (c *caller) take(got httpAnswer, entry string) {
 		Number int `json:"line_number"`
 	}
 	if err := json.Unmarshal([]byte(text), &body); err != nil || body.Number < 1 {
-		c.lost = append(c.lost, fmt.Sprintf("%s: an odd answer: %s", c.name, text))
+		c.lost = append(c.lost, fmt.Sprintf("%s: unexpected answer: %s", c.name, text))
 		return
 	}
-	c.promises = append(c.promises, promise{entry, body.Number})
+	c.acks = append(c.acks, ack{entry, body.Number})
 }
 
-// load is a server and sixteen callers of every kind.
+// load is a server and 16 callers that use all protocols.
 type load struct {
-	*web
+	*httpServer
 	callers []*caller
 	calling sync.WaitGroup
 }
 
-// load starts them.
-func (s *space) load(round int) *load {
+// load starts a server and its callers.
+func (s *workspace) load(round int) *load {
 	s.t.Helper()
-	l := &load{web: s.serveWith([]string{"REMIT_RATE_LIMITS=off"}, "--toolsets", "learning-os", "--approve", "auto")}
+	l := &load{httpServer: s.serveWith([]string{"REMIT_RATE_LIMITS=off"}, "--toolsets", "learning-os", "--approve", "auto")}
 	for i := range 16 {
-		way := ways[i%len(ways)]
+		protocol := protocols[i%len(protocols)]
 		c := &caller{
-			name: fmt.Sprintf("round%d-%s-%d", round, way.name, i), way: way,
+			name: fmt.Sprintf("round%d-%s-%d", round, protocol.name, i), protocol: protocol,
 			addr: strings.TrimPrefix(l.url, "http://"), write: i%2 == 0,
 		}
 		l.callers = append(l.callers, c)
-		s.check(c.introduce())
+		s.check(c.initialize())
 		l.calling.Go(c.run)
 	}
 	return l
 }
 
-// under waits until every caller has its connection, and some more requests were
-// answered: a signal that comes now comes in the middle of the work.
-func (l *load) under(more int64) {
+// waitBusy waits until every caller has a connection and the given number of requests were
+// answered, so that a signal sent now arrives during work.
+func (l *load) waitBusy(more int64) {
 	l.t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Microsecond) {
+	for deadline := time.Now().Add(timeout); ; time.Sleep(100 * time.Microsecond) {
 		total, least := int64(0), more
 		for _, c := range l.callers {
 			total += c.done.Load()
@@ -234,61 +233,60 @@ func (l *load) under(more int64) {
 	}
 }
 
-// wait waits until all callers have found the server gone, and gives what they
-// were promised.
-func (l *load) wait() (made []promise) {
+// wait waits until all callers have stopped, and returns the acknowledged entries.
+func (l *load) wait() (made []ack) {
 	l.calling.Wait()
 	for _, c := range l.callers {
-		made = append(made, c.promises...)
+		made = append(made, c.acks...)
 	}
 	return made
 }
 
-// Told to end in the middle of the work, the server answers every request that was
-// sent on a connection, and leaves with 0. A connection that comes later is refused
-// rather than cut off.
-func TestServeFinishesWhatRuns(t *testing.T) {
+// TestServeFinishesRequests checks that after SIGTERM the server answers every request on open
+// connections and exits with code 0. It refuses new connections instead of cutting them off.
+func TestServeFinishesRequests(t *testing.T) {
 	t.Parallel()
-	s := newSpace(t, nil)
-	var all []promise
+	s := newWorkspace(t, nil)
+	var all []ack
 	answered := int64(0)
 	for round, more := range []int64{1, 50, 200, 600, 1500, 3000} {
 		l := s.load(round)
-		l.under(more)
+		l.waitBusy(more)
 		s.check(l.cmd.Process.Signal(syscall.SIGTERM))
 		all = append(all, l.wait()...)
-		l.exited(0)
+		l.checkExit(0)
 		for _, c := range l.callers {
 			for _, request := range c.lost {
 				t.Errorf("no answer: %s", request)
 			}
 			answered += c.done.Load()
 		}
-		s.keeps(all)
+		s.checkKept(all)
 	}
-	// All were answered, so there is nothing that nobody was told of.
-	if lines, tail := s.logged(); !t.Failed() && (len(lines) != len(all) || tail != "") {
+	// All requests were answered, so every line must be acknowledged.
+	if lines, tail := s.logLines(); !t.Failed() && (len(lines) != len(all) || tail != "") {
 		t.Errorf("%d lines and %q, but %d were acknowledged", len(lines), tail, len(all))
 	}
-	s.audited(all)
+	s.checkAudited(all)
 	note(t, "SIGTERM under load: %d requests answered, %d writes kept", answered, len(all))
 }
 
-// Killed in the middle of the work, the server has kept what it acknowledged.
+// TestServeKilledLosesNothing checks that acknowledged entries are stored if the server is killed
+// during work.
 func TestServeKilledLosesNothing(t *testing.T) {
 	t.Parallel()
-	s := newSpace(t, nil)
-	var all []promise
+	s := newWorkspace(t, nil)
+	var all []ack
 	for round, more := range []int64{1, 50, 200, 600, 1500} {
 		l := s.load(round)
-		l.under(more)
+		l.waitBusy(more)
 		l.kill()
 		all = append(all, l.wait()...)
-		s.keeps(all)
+		s.checkKept(all)
 	}
 	if len(all) < 40 {
 		t.Errorf("only %d entries were acknowledged", len(all))
 	}
-	s.audited(all)
+	s.checkAudited(all)
 	note(t, "SIGKILL under load: %d writes kept", len(all))
 }

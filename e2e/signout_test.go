@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestSignout: whoever runs the server sees who is signed in, and can end it.
+// TestSignout checks that the operator can list who is signed in and sign them out.
 func TestSignout(t *testing.T) {
-	s := newSpace(t, nil)
+	s := newWorkspace(t, nil)
 	w := s.serve()
 	link := regexp.MustCompile(`http://\S+/console/login\?token=\S+`).FindString(w.stderr.String())
 	jar, err := cookiejar.New(nil)
@@ -25,30 +25,30 @@ func TestSignout(t *testing.T) {
 		return got.status
 	}
 	if status := open(link); status != 200 {
-		t.Fatalf("the link gives %d", status)
+		t.Fatalf("the link returns %d", status)
 	}
 	listed := s.remit("token", "sessions", "--root", s.root)
 	if listed.code != 0 || !strings.Contains(listed.out, "admin") {
 		t.Errorf("signed in: %+v", listed)
 	}
 	if got := s.remit("token", "signout", "nobody", "--root", s.root); got.code != 0 || open(w.url+"/") != 200 {
-		t.Errorf("to sign out nobody: %+v", got)
+		t.Errorf("sign out an unknown person: %+v", got)
 	}
 	unused := strings.TrimSpace(s.remit("token", "link", "--root", s.root).out)
 	if got := s.remit("token", "signout", "--all", "--root", s.root); got.code != 0 || !strings.Contains(got.out, "sessions: 1.") {
-		t.Errorf("to sign out everybody: %+v", got)
+		t.Errorf("sign out everybody: %+v", got)
 	}
 	if status := open(w.url + "/"); status != 401 {
-		t.Errorf("after that a page gives %d", status)
+		t.Errorf("a page after the sign-out returns %d", status)
 	}
 	if status := open(unused); status != 401 {
-		t.Errorf("a link that was not used before gives %d", status)
+		t.Errorf("a link created before the sign-out returns %d", status)
 	}
 	if status := open(strings.TrimSpace(s.remit("token", "link", "--root", s.root).out)); status != 200 {
-		t.Errorf("a new link gives %d", status)
+		t.Errorf("a new link returns %d", status)
 	}
 	if got := s.remit("audit", "list", "--json", "--root", s.root); !strings.Contains(got.out, "token/signout") {
-		t.Errorf("it is not recorded: %s", got.out)
+		t.Errorf("there is no audit record: %s", got.out)
 	}
 	w.end()
 }

@@ -17,30 +17,30 @@ import (
 
 const adders = 16
 
-// tasksOfEach is how many tasks one of them adds. Each is synced to the disk.
-var tasksOfEach = func() int {
+// tasksPerAdder is how many tasks each adder adds. Each one is synced to disk.
+var tasksPerAdder = func() int {
 	if os.Getenv("REMIT_FULL") == "true" {
 		return 500
 	}
 	return 125
 }()
 
-// adder adds tasks one after the other, through whichever server there is, and
-// repeats each under its key until it is told that the task is there.
+// adder adds tasks one after another through the current server. It repeats each call with its
+// idempotency key until the task is acknowledged.
 type adder struct {
 	name, user string
-	addr       *atomic.Pointer[string] // where the server is now
+	addr       *atomic.Pointer[string] // address of the current server
 	client     http.Client
 	ids        map[int64]string // title of each acknowledged task
 	repeated   int
 	fault      error
 }
 
-// run adds so many tasks. It gives up only when nothing works for long.
+// run adds count tasks. It stops with an error only if a call fails until the timeout.
 func (a *adder) run(count int, added *atomic.Int64) {
 	for n := range count {
 		title := fmt.Sprintf("%s-%d", a.name, n)
-		id, err := a.insist(title)
+		id, err := a.addWithRetry(title)
 		if err != nil {
 			a.fault = fmt.Errorf("%s: %w", title, err)
 			return
@@ -54,9 +54,9 @@ func (a *adder) run(count int, added *atomic.Int64) {
 	}
 }
 
-// insist repeats a call until it succeeds.
-func (a *adder) insist(title string) (id int64, err error) {
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+// addWithRetry repeats a call until it succeeds.
+func (a *adder) addWithRetry(title string) (id int64, err error) {
+	for end := time.Now().Add(timeout); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if id, err = a.add(title); err == nil {
 			return id, nil
 		}
@@ -93,7 +93,7 @@ func (a *adder) add(title string) (int64, error) {
 	return answer.Data.ID, nil
 }
 
-// crowd is all adders; four share a user.
+// crowd is all adders; four of them share a user.
 type crowd struct {
 	t       *testing.T
 	adders  []*adder
@@ -108,7 +108,7 @@ func newCrowd(t *testing.T, url string) *crowd {
 	for i := range adders {
 		c.adders = append(c.adders, &adder{
 			name: fmt.Sprintf("caller%d", i), user: fmt.Sprintf("user-%d", i%4), addr: &c.addr, ids: map[int64]string{},
-			client: http.Client{Timeout: patience, Transport: &http.Transport{}},
+			client: http.Client{Timeout: timeout, Transport: &http.Transport{}},
 		})
 	}
 	return c
@@ -116,21 +116,21 @@ func newCrowd(t *testing.T, url string) *crowd {
 
 func (c *crowd) start() {
 	for _, a := range c.adders {
-		c.running.Go(func() { a.run(tasksOfEach, &c.added) })
+		c.running.Go(func() { a.run(tasksPerAdder, &c.added) })
 	}
 }
 
-// reach waits until so many tasks are acknowledged.
-func (c *crowd) reach(count int64) {
+// waitAdded waits until count tasks are acknowledged.
+func (c *crowd) waitAdded(count int64) {
 	c.t.Helper()
-	for end := time.Now().Add(2 * patience); c.added.Load() < count; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(2 * timeout); c.added.Load() < count; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			c.t.Fatalf("only %d tasks were added", c.added.Load())
 		}
 	}
 }
 
-// wait waits for the end, and checks that each task is there, once.
+// wait waits until all adders are done, and checks that each task is stored exactly once.
 func (c *crowd) wait() {
 	c.t.Helper()
 	c.running.Wait()
@@ -139,7 +139,7 @@ func (c *crowd) wait() {
 	for _, a := range c.adders {
 		a.client.CloseIdleConnections()
 		repeated += a.repeated
-		users[a.user] += tasksOfEach
+		users[a.user] += tasksPerAdder
 		if a.fault != nil {
 			c.t.Fatal(a.fault)
 		}
@@ -154,12 +154,12 @@ func (c *crowd) wait() {
 		c.compare(user, count, kept)
 	}
 	for id, title := range kept {
-		c.t.Errorf("task %d, %s, was acknowledged and is not there", id, title)
+		c.t.Errorf("task %d, %s, was acknowledged but is not stored", id, title)
 	}
-	note(c.t, "%s: %d tasks of %d callers, %d calls repeated, none lost, none twice", c.t.Name(), adders*tasksOfEach, adders, repeated)
+	note(c.t, "%s: %d tasks of %d callers, %d calls repeated, none lost, none duplicated", c.t.Name(), adders*tasksPerAdder, adders, repeated)
 }
 
-// compare takes what a user has out of what was acknowledged.
+// compare removes a user's stored tasks from the acknowledged ones, and checks that they are equal.
 func (c *crowd) compare(user string, count int, kept map[int64]string) {
 	c.t.Helper()
 	listed := listAll(c.t, *c.addr.Load(), user)
@@ -168,7 +168,7 @@ func (c *crowd) compare(user string, count int, kept map[int64]string) {
 	}
 	for _, task := range listed {
 		if kept[task.ID] != task.Title {
-			c.t.Errorf("task %d is %q, acknowledged was %q", task.ID, task.Title, kept[task.ID])
+			c.t.Errorf("task %d is %q, want %q", task.ID, task.Title, kept[task.ID])
 		}
 		delete(kept, task.ID)
 	}
@@ -179,12 +179,12 @@ type listedTask struct {
 	Title string
 }
 
-// listAll follows the cursors of list_tasks to the end. The ids must fall.
+// listAll follows the cursors of list_tasks to the end. The ids must decrease.
 func listAll(t *testing.T, address, user string) (all []listedTask) {
 	t.Helper()
 	last, cursor := int64(1)<<62, ""
 	for {
-		got := posted(t, address+"/tools/list_tasks", fmt.Sprintf(`{"user_id":%q%s}`, user, cursor), nil)
+		got := postTo(t, address+"/tools/list_tasks", fmt.Sprintf(`{"user_id":%q%s}`, user, cursor), nil)
 		var page struct {
 			Data struct {
 				Tasks      []listedTask
@@ -204,7 +204,7 @@ func listAll(t *testing.T, address, user string) (all []listedTask) {
 		all = append(all, page.Data.Tasks...)
 		if page.Data.NextCursor == "" {
 			if len(all) != page.Data.Total {
-				t.Errorf("%d tasks are listed, the total says %d", len(all), page.Data.Total)
+				t.Errorf("%d tasks are listed, but the total is %d", len(all), page.Data.Total)
 			}
 			return all
 		}
@@ -212,11 +212,12 @@ func listAll(t *testing.T, address, user string) (all []listedTask) {
 	}
 }
 
-// Many callers at once: every acknowledged task is there, none twice.
+// TestTasksUnderLoad checks with many concurrent callers that every acknowledged task is stored
+// exactly once.
 func TestTasksUnderLoad(t *testing.T) {
 	t.Parallel()
 	onEachDatabase(t, func(t *testing.T, flags ...string) {
-		w := newSpace(t, nil).serve(append(flags, "--toolsets", "tasks")...)
+		w := newWorkspace(t, nil).serve(append(flags, "--toolsets", "tasks")...)
 		c := newCrowd(t, w.url)
 		c.start()
 		c.wait()
@@ -224,17 +225,17 @@ func TestTasksUnderLoad(t *testing.T) {
 	})
 }
 
-// The same with the server killed half-way, and another in its place.
-func TestTasksSurviveTheServer(t *testing.T) {
+// TestTasksSurviveKilledServer does the same, and kills the server half-way and starts another.
+func TestTasksSurviveKilledServer(t *testing.T) {
 	t.Parallel()
 	onEachDatabase(t, func(t *testing.T, flags ...string) {
-		s := newSpace(t, nil)
+		s := newWorkspace(t, nil)
 		flags = append(flags, "--toolsets", "tasks")
 		w := s.serve(flags...)
 		c := newCrowd(t, w.url)
 		c.start()
 		for _, part := range []int64{1, 2, 3} {
-			c.reach(part * adders * int64(tasksOfEach) / 4)
+			c.waitAdded(part * adders * int64(tasksPerAdder) / 4)
 			w.kill()
 			w = s.serve(flags...)
 			c.addr.Store(&w.url)
@@ -243,26 +244,26 @@ func TestTasksSurviveTheServer(t *testing.T) {
 	})
 }
 
-// The same with PostgreSQL killed half-way and started again: the server goes on
-// by itself.
-func TestTasksSurvivePostgres(t *testing.T) {
+// TestTasksSurviveKilledPostgres does the same, and kills PostgreSQL half-way and starts it again.
+// The server recovers by itself.
+func TestTasksSurviveKilledPostgres(t *testing.T) {
 	t.Parallel()
 	pg := pgtest.New(t)
-	w := newSpace(t, nil).serve("--toolsets", "tasks", "--database", pg.URL())
+	w := newWorkspace(t, nil).serve("--toolsets", "tasks", "--database", pg.URL())
 	c := newCrowd(t, w.url)
 	c.start()
 	for _, part := range []int64{1, 2} {
-		c.reach(part * adders * int64(tasksOfEach) / 3)
+		c.waitAdded(part * adders * int64(tasksPerAdder) / 3)
 		pg.Kill(t)
 		pg.Start(t)
 	}
 	c.wait()
 	if strings.Contains(w.stderr.String(), passwordOf(pg.URL())) {
-		t.Error("the password is in the log")
+		t.Error("the log contains the password")
 	}
 }
 
-// passwordOf is a text that stands in no log if the address has no password.
+// passwordOf returns the password in an address, or a text that no log contains if there is none.
 func passwordOf(address string) string {
 	if u, err := url.Parse(address); err == nil && u.User != nil {
 		if password, there := u.User.Password(); there {

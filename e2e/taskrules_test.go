@@ -8,15 +8,15 @@ import (
 	"testing"
 )
 
-// instants are times as seed 002 writes them.
+// instants matches times in the format of seed 002.
 var instants = regexp.MustCompile(`"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"`)
 
 func refusal(code, message, details string) string {
 	return fmt.Sprintf(`{"success":false,"error":{"code":%q,"message":%q,"details":%s}}`, code, message, details)
 }
 
-// taskRules are the rules of seed 002, one call after the other, each with its whole
-// answer (T stands for a time) and the HTTP status that goes with it.
+// taskRules are the rules of seed 002 as a sequence of calls, each with its complete answer (T is a
+// time) and its HTTP status.
 func taskRules() []struct {
 	tool, args, want string
 	status           int
@@ -74,7 +74,7 @@ func taskRules() []struct {
 	}
 }
 
-// The rules of seed 002 hold on every face and on both engines, to the byte.
+// TestTaskRules checks the rules of seed 002 on every front end and on both databases, to the byte.
 func TestTaskRules(t *testing.T) {
 	t.Parallel()
 	check := func(t *testing.T, tool, args, got, want string) {
@@ -85,7 +85,7 @@ func TestTaskRules(t *testing.T) {
 	}
 	t.Run("HTTP", func(t *testing.T) {
 		onEachDatabase(t, func(t *testing.T, flags ...string) {
-			w := newSpace(t, nil).serve(append(flags, "--toolsets", "tasks")...)
+			w := newWorkspace(t, nil).serve(append(flags, "--toolsets", "tasks")...)
 			for _, r := range taskRules() {
 				got := w.post("/tools/"+r.tool, r.args, nil)
 				check(t, r.tool, r.args, string(got.body), r.want)
@@ -98,7 +98,7 @@ func TestTaskRules(t *testing.T) {
 	})
 	t.Run("stdio", func(t *testing.T) {
 		onEachDatabase(t, func(t *testing.T, flags ...string) {
-			server := newSpace(t, nil).stdio(append(flags, "--toolsets", "tasks")...)
+			server := newWorkspace(t, nil).stdio(append(flags, "--toolsets", "tasks")...)
 			for _, r := range taskRules() {
 				got := server.call(r.tool, r.args)
 				check(t, r.tool, r.args, got.text, r.want)
@@ -111,7 +111,7 @@ func TestTaskRules(t *testing.T) {
 	})
 	t.Run("call", func(t *testing.T) {
 		onEachDatabase(t, func(t *testing.T, flags ...string) {
-			s := newSpace(t, nil)
+			s := newWorkspace(t, nil)
 			for _, r := range taskRules() {
 				got := s.remit(append([]string{"call", r.tool, "--json", r.args, "--toolsets", "tasks"}, flags...)...)
 				check(t, r.tool, r.args, strings.TrimSuffix(got.out, "\n"), r.want)
@@ -123,12 +123,12 @@ func TestTaskRules(t *testing.T) {
 	})
 }
 
-// Whatever ids are tried, nobody reads, changes or learns of a task of another: the
-// answers are those for a task that never was.
-func TestTasksOfOthers(t *testing.T) {
+// TestOtherUsersTasks checks that nobody can read, change or detect a task of another user: the
+// answers equal those for a task that does not exist.
+func TestOtherUsersTasks(t *testing.T) {
 	t.Parallel()
 	onEachDatabase(t, func(t *testing.T, flags ...string) {
-		r := newSpace(t, nil).stdio(append(flags, "--toolsets", "tasks")...)
+		r := newWorkspace(t, nil).stdio(append(flags, "--toolsets", "tasks")...)
 		for _, user := range []string{"ann", "ANN", "ann ", "ann%", "a_n", "änn"} {
 			r.call("add_task", fmt.Sprintf(`{"user_id":%q,"title":"of %s"}`, user, user))
 		}
@@ -147,7 +147,7 @@ func TestTasksOfOthers(t *testing.T) {
 		}
 		for _, user := range []string{"eve", "Ann", "an", "%", "_nn"} {
 			if got := r.call("list_tasks", fmt.Sprintf(`{"user_id":%q}`, user)).text; got != `{"success":true,"data":{"tasks":[],"total":0}}` {
-				t.Errorf("%s sees %s", user, got)
+				t.Errorf("%s got %s", user, got)
 			}
 		}
 		if after := r.call("list_tasks", `{"user_id":"ann"}`).text; after != before || strings.Count(after, `"title"`) != 1 {

@@ -16,62 +16,63 @@ import (
 	"remit/internal/frontends/otlp/otlptest"
 )
 
-// The trace that the caller of these tests is in.
+// The trace context of the caller in these tests.
 const (
 	callerTrace = "4bf92f3577b34da6a3ce929d0e0e4736"
 	callerSpan  = "00f067aa0ba902b7"
 	traceparent = "00-" + callerTrace + "-" + callerSpan + "-01"
 )
 
-// unspoken is an argument: telemetry tells of calls, not of what they are about.
-const unspoken = "Unspokenname"
+// secretArgument is an argument that telemetry must not contain.
+const secretArgument = "Unspokenname"
 
-// collect starts a collector for a protocol, and gives the variables that lead to it.
-func collect(t *testing.T, c *otlptest.Collector, protocol string) []string {
+// startCollector starts a collector for a protocol, and returns the environment variables for it.
+func startCollector(t *testing.T, c *otlptest.Collector, protocol string) []string {
 	t.Helper()
 	address := c.Serve(t, protocol)
 	return []string{
 		"OTEL_EXPORTER_OTLP_ENDPOINT=" + address, "OTEL_EXPORTER_OTLP_PROTOCOL=" + protocol,
-		"OTEL_EXPORTER_OTLP_HEADERS=api-key=" + unspoken, "OTEL_SERVICE_NAME=telemetry-test",
+		"OTEL_EXPORTER_OTLP_HEADERS=api-key=" + secretArgument, "OTEL_SERVICE_NAME=telemetry-test",
 	}
 }
 
-// callers are the ways to call hello in a trace; each ends the program.
-var callers = map[string]func(s *space, env []string){
-	"stdio": func(s *space, env []string) {
+// callers are the ways to call hello in a trace. Each one ends the program.
+var callers = map[string]func(s *workspace, env []string){
+	"stdio": func(s *workspace, env []string) {
 		server := s.stdioWith(env)
-		server.greet(`{}`)
-		server.result(server.ask("tools/call", fmt.Sprintf(`{"name":"hello","arguments":{"name":%q},"_meta":{"traceparent":%q}}`, unspoken, traceparent)))
+		server.initialize(`{}`)
+		server.result(server.ask("tools/call", fmt.Sprintf(`{"name":"hello","arguments":{"name":%q},"_meta":{"traceparent":%q}}`, secretArgument, traceparent)))
 		server.end()
 	},
-	"serve, MCP": func(s *space, env []string) {
+	"serve, MCP": func(s *workspace, env []string) {
 		w := s.serveWith(env)
-		params := modernParams(fmt.Sprintf(`"name":"hello","arguments":{"name":%q}`, unspoken), `{}`)
+		params := modernParams(fmt.Sprintf(`"name":"hello","arguments":{"name":%q}`, secretArgument), `{}`)
 		params = strings.Replace(params, `"_meta":{`, fmt.Sprintf(`"_meta":{"traceparent":%q,`, traceparent), 1)
 		header := modernHeaders("tools/call", "hello")
-		header.Set("Traceparent", "00-"+strings.Repeat("ab", 16)+"-"+callerSpan+"-00") // of a proxy, which does not count
+		// A proxy's header, which must not be used.
+		header.Set("Traceparent", "00-"+strings.Repeat("ab", 16)+"-"+callerSpan+"-00")
 		if got := w.post("/mcp", requestLine("1", "tools/call", params), header); got.status != http.StatusOK {
 			s.t.Errorf("status %d: %s", got.status, clip(got.body))
 		}
 		w.end()
 	},
-	"serve, plain": func(s *space, env []string) {
+	"serve, plain": func(s *workspace, env []string) {
 		w := s.serveWith(env)
-		if got := w.post("/tools/hello", fmt.Sprintf(`{"name":%q}`, unspoken), http.Header{"Traceparent": {traceparent}}); got.status != http.StatusOK {
+		if got := w.post("/tools/hello", fmt.Sprintf(`{"name":%q}`, secretArgument), http.Header{"Traceparent": {traceparent}}); got.status != http.StatusOK {
 			s.t.Errorf("status %d: %s", got.status, clip(got.body))
 		}
 		w.end()
 	},
-	"call": func(s *space, env []string) {
+	"call": func(s *workspace, env []string) {
 		s.env = append(env, "TRACEPARENT="+traceparent)
-		if got := s.remit("call", "hello", "name="+unspoken); got.code != 0 || got.errOut != "" {
+		if got := s.remit("call", "hello", "name="+secretArgument); got.code != 0 || got.errOut != "" {
 			s.t.Errorf("exit %d: %s", got.code, got.errOut)
 		}
 	},
 }
 
-// TestTelemetryArrives: one call is a span, a number and a line of the log at the collector,
-// all in the trace of the caller, over each protocol and by each face.
+// TestTelemetryArrives checks for each protocol and each front end that a call produces a span, a
+// metric and a log record in the caller's trace.
 func TestTelemetryArrives(t *testing.T) {
 	t.Parallel()
 	for _, protocol := range []string{"grpc", "http/protobuf"} {
@@ -79,78 +80,78 @@ func TestTelemetryArrives(t *testing.T) {
 			t.Run(protocol+" "+name, func(t *testing.T) {
 				t.Parallel()
 				c := &otlptest.Collector{}
-				call(newSpace(t, nil), collect(t, c, protocol))
+				call(newWorkspace(t, nil), startCollector(t, c, protocol))
 				c.Lock()
 				defer c.Unlock()
 				if len(c.Errors) > 0 || len(c.Spans) != 1 || len(c.Metrics) == 0 || len(c.Logs) == 0 {
-					t.Fatalf("wrong %q; %d of traces, %d of metrics, %d of logs", c.Errors, len(c.Spans), len(c.Metrics), len(c.Logs))
+					t.Fatalf("errors %q; %d trace, %d metric and %d log requests", c.Errors, len(c.Spans), len(c.Metrics), len(c.Logs))
 				}
-				span := tracedCall(t, c)
-				recordOf(t, c, span)
-				exampleOf(t, c, span)
-				if text := fmt.Sprint(c.Spans, c.Metrics, c.Logs); strings.Contains(text, unspoken) {
-					t.Errorf("an argument or a secret is told: %s", text)
+				span := checkSpan(t, c)
+				checkLogRecord(t, c, span)
+				checkExemplar(t, c, span)
+				if text := fmt.Sprint(c.Spans, c.Metrics, c.Logs); strings.Contains(text, secretArgument) {
+					t.Errorf("telemetry contains an argument or a secret: %s", text)
 				}
 			})
 		}
 	}
 }
 
-// TestTelemetryQuotesNobody: calls that fail are told of without what they were about, on
-// stdio and over HTTP, whoever is at fault.
-func TestTelemetryQuotesNobody(t *testing.T) {
+// TestTelemetryOmitsArguments checks that telemetry about failed calls does not contain arguments,
+// on stdio and over HTTP.
+func TestTelemetryOmitsArguments(t *testing.T) {
 	t.Parallel()
 	failing := [][2]string{
-		{"tools/call", `"name":"add_task","arguments":{"user_id":"` + unspoken + `","title":"x","` + unspoken + `":1}`},
-		{"tools/call", `"name":"list_tasks","arguments":{"user_id":"ada","status":"` + unspoken + `"}`},
-		{"tools/call", `"name":"read_repo_file","arguments":{"path":"docs/` + unspoken + `.md"}`},
-		{"tools/call", `"name":"read_repo_file","arguments":{"path":"../` + unspoken + `"}`},
-		{"tools/call", `"name":"read_file","arguments":{"path":"` + unspoken + `"}`},
-		{"tools/call", `"name":"grep_codebase","arguments":{"pattern":"` + unspoken + `["}`},
-		{"tools/call", `"name":"` + unspoken + `","arguments":{}`},
-		{"prompts/get", `"name":"` + unspoken + `","arguments":{}`},
-		{"resources/read", `"uri":"memory://` + unspoken + `"`},
+		{"tools/call", `"name":"add_task","arguments":{"user_id":"` + secretArgument + `","title":"x","` + secretArgument + `":1}`},
+		{"tools/call", `"name":"list_tasks","arguments":{"user_id":"ada","status":"` + secretArgument + `"}`},
+		{"tools/call", `"name":"read_repo_file","arguments":{"path":"docs/` + secretArgument + `.md"}`},
+		{"tools/call", `"name":"read_repo_file","arguments":{"path":"../` + secretArgument + `"}`},
+		{"tools/call", `"name":"read_file","arguments":{"path":"` + secretArgument + `"}`},
+		{"tools/call", `"name":"grep_codebase","arguments":{"pattern":"` + secretArgument + `["}`},
+		{"tools/call", `"name":"` + secretArgument + `","arguments":{}`},
+		{"prompts/get", `"name":"` + secretArgument + `","arguments":{}`},
+		{"resources/read", `"uri":"memory://` + secretArgument + `"`},
 	}
-	for name, call := range map[string]func(s *space, env []string){
-		"stdio": func(s *space, env []string) {
+	for name, call := range map[string]func(s *workspace, env []string){
+		"stdio": func(s *workspace, env []string) {
 			server := s.stdioWith(env)
-			server.greet(`{}`)
+			server.initialize(`{}`)
 			for _, f := range failing {
 				server.ask(f[0], "{"+f[1]+"}")
 			}
 			server.end()
 		},
-		"serve": func(s *space, env []string) {
+		"serve": func(s *workspace, env []string) {
 			w := s.serveWith(env)
 			begun := w.post("/mcp", requestLine("1", "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}`), nil)
 			header := http.Header{"Mcp-Session-Id": begun.header["Mcp-Session-Id"], "Mcp-Protocol-Version": {legacyVersion}}
 			for _, f := range failing {
 				w.post("/mcp", requestLine("2", f[0], "{"+f[1]+"}"), header)
 			}
-			w.post("/tools/hello?access_token="+unspoken, `{}`, nil)
-			w.post("/tools/hello", `{}`, bearer(unspoken))
+			w.post("/tools/hello?access_token="+secretArgument, `{}`, nil)
+			w.post("/tools/hello", `{}`, bearer(secretArgument))
 			w.end()
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := &otlptest.Collector{}
-			call(newSpace(t, map[string]string{"docs/a.md": "A\n"}), collect(t, c, "http/protobuf"))
+			call(newWorkspace(t, map[string]string{"docs/a.md": "A\n"}), startCollector(t, c, "http/protobuf"))
 			c.Lock()
 			defer c.Unlock()
 			if len(c.Spans) == 0 || len(c.Logs) == 0 || len(c.Metrics) == 0 {
-				t.Fatalf("%d of traces, %d of metrics, %d of logs", len(c.Spans), len(c.Metrics), len(c.Logs))
+				t.Fatalf("%d trace, %d metric and %d log requests", len(c.Spans), len(c.Metrics), len(c.Logs))
 			}
-			if text := fmt.Sprint(c.Spans, c.Metrics, c.Logs); strings.Contains(text, unspoken) {
-				at := strings.Index(text, unspoken)
-				t.Errorf("it is told: %s", text[max(0, at-300):min(len(text), at+100)])
+			if text := fmt.Sprint(c.Spans, c.Metrics, c.Logs); strings.Contains(text, secretArgument) {
+				at := strings.Index(text, secretArgument)
+				t.Errorf("telemetry contains an argument: %s", text[max(0, at-300):min(len(text), at+100)])
 			}
 		})
 	}
 }
 
-// tracedCall checks the one span, and gives its id.
-func tracedCall(t *testing.T, c *otlptest.Collector) (span string) {
+// checkSpan checks that there is one span, and returns its id.
+func checkSpan(t *testing.T, c *otlptest.Collector) (span string) {
 	t.Helper()
 	resource := c.Spans[0].ResourceSpans[0]
 	if name := attribute(resource.Resource.Attributes, "service.name"); name != "telemetry-test" {
@@ -158,18 +159,18 @@ func tracedCall(t *testing.T, c *otlptest.Collector) (span string) {
 	}
 	spans := resource.ScopeSpans[0].Spans
 	if len(spans) != 1 {
-		t.Fatalf("%d spans, want that of hello alone", len(spans))
+		t.Fatalf("%d spans, want only that of hello", len(spans))
 	}
 	got := spans[0]
 	trace, parent := hex.EncodeToString(got.TraceId), hex.EncodeToString(got.ParentSpanId)
 	if got.Name != "tools/call hello" || trace != callerTrace || parent != callerSpan || attribute(got.Attributes, "remit.outcome") != "ok" {
-		t.Errorf("got %v in trace %s beneath %s", got, trace, parent)
+		t.Errorf("got %v in trace %s with parent %s", got, trace, parent)
 	}
 	return hex.EncodeToString(got.SpanId)
 }
 
-// recordOf finds the line of the call.
-func recordOf(t *testing.T, c *otlptest.Collector, span string) {
+// checkLogRecord checks the log record of the call.
+func checkLogRecord(t *testing.T, c *otlptest.Collector, span string) {
 	t.Helper()
 	for _, request := range c.Logs {
 		for _, r := range request.ResourceLogs[0].ScopeLogs[0].LogRecords {
@@ -181,11 +182,11 @@ func recordOf(t *testing.T, c *otlptest.Collector, span string) {
 			}
 		}
 	}
-	t.Errorf("no line of the call: %v", c.Logs)
+	t.Errorf("no log record of the call: %v", c.Logs)
 }
 
-// exampleOf finds the call among the numbers, where it leads to its trace.
-func exampleOf(t *testing.T, c *otlptest.Collector, span string) {
+// checkExemplar checks the metric of the call and its exemplar, which refers to the trace.
+func checkExemplar(t *testing.T, c *otlptest.Collector, span string) {
 	t.Helper()
 	last := c.Metrics[len(c.Metrics)-1].ResourceMetrics[0].ScopeMetrics[0].Metrics
 	var points []*metricspb.HistogramDataPoint
@@ -211,18 +212,19 @@ func attribute(list []*common.KeyValue, key string) string {
 	return ""
 }
 
-// notSent is what the log says if the collector cannot be reached.
+// notSent matches the log line for a collector that cannot be reached.
 var notSent = regexp.MustCompile(`(?m)^\S+ WRN telemetry was not sent signal=(traces|metrics|logs) lost=\d+ error=.*\n`)
 
-// TestTelemetryIsNeverInTheWay: with a collector that is dead or never answers, no call waits
-// for it, and the program ends.
-func TestTelemetryIsNeverInTheWay(t *testing.T) {
+// TestTelemetryNeverBlocks checks that calls do not wait for a collector that is down or never
+// answers, and that the program exits.
+func TestTelemetryNeverBlocks(t *testing.T) {
 	dead, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	dead.Close()
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // the system takes connections, and nobody reads from them
+	// Connections are accepted, but nothing reads from them.
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,9 +236,10 @@ func TestTelemetryIsNeverInTheWay(t *testing.T) {
 					"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + address.String(), "OTEL_EXPORTER_OTLP_PROTOCOL=" + protocol, "OTEL_METRIC_EXPORT_INTERVAL=100",
 					"OTEL_BSP_SCHEDULE_DELAY=10", "OTEL_BLRP_SCHEDULE_DELAY=10", "OTEL_BSP_MAX_QUEUE_SIZE=64", "OTEL_BLRP_MAX_QUEUE_SIZE=64",
 				}
-				on := newSpace(t, nil).stdioWith(append(env, "REMIT_RATE_LIMITS=off"))
-				on.greet(`{}`)
-				for range 1000 { // one that waited for the collector would wait for seconds, and all of them for longer than a test may hang
+				on := newWorkspace(t, nil).stdioWith(append(env, "REMIT_RATE_LIMITS=off"))
+				on.initialize(`{}`)
+				// If each call waited for the collector, this loop would exceed the test's timeout.
+				for range 1000 {
 					if got := on.call("hello", `{"name":"Ada"}`); got.failed {
 						t.Fatalf("%s", got.text)
 					}
@@ -245,44 +248,45 @@ func TestTelemetryIsNeverInTheWay(t *testing.T) {
 				done := make(chan error, 1)
 				go func() { done <- on.cmd.Wait() }()
 				select {
-				case <-done: // how it ended is in ProcessState
-				case <-time.After(patience):
-					t.Fatal("the program does not end")
+				case <-done: // ProcessState has the exit code
+				case <-time.After(timeout):
+					t.Fatal("the program does not exit")
 				}
 				told := on.stderr.String()
-				if code := on.cmd.ProcessState.ExitCode(); code != 0 || notSent.ReplaceAllString(complaints(told), "") != "" {
+				if code := on.cmd.ProcessState.ExitCode(); code != 0 || notSent.ReplaceAllString(unexpectedLog(told), "") != "" {
 					t.Errorf("exit %d: %s", code, told)
 				}
 				if n := len(notSent.FindAllString(told, -1)); n < 3 || n > 9 {
-					t.Errorf("it tells %d times what was lost: %s", n, told)
+					t.Errorf("it logs %d times that telemetry was lost: %s", n, told)
 				}
 			})
 		}
 	}
 }
 
-// TestTelemetrySaysWhatIsWrong: a variable that cannot be understood is one line, and the
+// TestTelemetryInvalidSettings checks that an invalid variable is logged in one line, and that the
 // program works.
-func TestTelemetrySaysWhatIsWrong(t *testing.T) {
+func TestTelemetryInvalidSettings(t *testing.T) {
 	t.Parallel()
-	s := newSpace(t, nil)
-	for _, tc := range []struct{ env, says string }{
+	s := newWorkspace(t, nil)
+	for _, tc := range []struct{ env, contains string }{
 		{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=nowhere", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"},
 		{"OTEL_TRACES_EXPORTER=console", "OTEL_TRACES_EXPORTER"},
 	} {
 		s.env = []string{tc.env}
 		got := s.remit("call", "hello", "name=Ada")
-		if got.code != 0 || strings.Count(got.errOut, "\n") != 1 || !strings.Contains(got.errOut, tc.says) {
+		if got.code != 0 || strings.Count(got.errOut, "\n") != 1 || !strings.Contains(got.errOut, tc.contains) {
 			t.Errorf("%s: exit %d: %q", tc.env, got.code, got.errOut)
 		}
 	}
 }
 
-// TestTelemetryWithoutJSON: http/json gives a warning, and everything is sent as protobuf.
+// TestTelemetryWithoutJSON checks that http/json is logged as a warning, and that telemetry is sent
+// as protobuf.
 func TestTelemetryWithoutJSON(t *testing.T) {
 	t.Parallel()
 	c := &otlptest.Collector{}
-	s := newSpace(t, nil)
+	s := newWorkspace(t, nil)
 	s.env = []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.HTTP(t), "OTEL_EXPORTER_OTLP_PROTOCOL=http/json"}
 	got := s.remit("call", "hello", "name=Ada")
 	if got.code != 0 || strings.Count(got.errOut, "\n") != 1 || !strings.Contains(got.errOut, "OTEL_EXPORTER_OTLP_PROTOCOL") || !strings.Contains(got.errOut, "http/protobuf is used") {
@@ -291,24 +295,26 @@ func TestTelemetryWithoutJSON(t *testing.T) {
 	c.Lock()
 	defer c.Unlock()
 	if len(c.Errors) > 0 || len(c.Spans) != 1 || len(c.Metrics) == 0 || len(c.Logs) == 0 {
-		t.Errorf("wrong %q; %d of traces, %d of metrics, %d of logs", c.Errors, len(c.Spans), len(c.Metrics), len(c.Logs))
+		t.Errorf("errors %q; %d trace, %d metric and %d log requests", c.Errors, len(c.Spans), len(c.Metrics), len(c.Logs))
 	}
 }
 
-// TestSlowCallsAreTold: a call past the maximum of its contract is a warning, on stdio too.
-func TestSlowCallsAreTold(t *testing.T) {
+// TestSlowCallsAreLogged checks that a call over the maximum latency of its contract is logged as a
+// warning, on stdio too.
+func TestSlowCallsAreLogged(t *testing.T) {
 	t.Parallel()
-	s := newSpace(t, map[string]string{"remit.yaml": "tools:\n  slow_compute: {deadline: 100ms}\n"}) // times the factor of the tests
+	// Multiplied by the tests' deadline factor.
+	s := newWorkspace(t, map[string]string{"remit.yaml": "tools:\n  slow_compute: {deadline: 100ms}\n"})
 	server := s.stdio("--toolsets", "conformance")
-	server.greet(`{}`)
+	server.initialize(`{}`)
 	if got := server.ask("tools/call", `{"name":"slow_compute","arguments":{"seconds":0}}`); got.Error != nil {
 		t.Errorf("got %s", clip(got.raw))
 	}
 	server.ask("tools/call", `{"name":"slow_compute","arguments":{"seconds":60}}`)
 	server.stdin.Close()
-	_ = server.cmd.Wait() // how it ended is in ProcessState
+	_ = server.cmd.Wait() // ProcessState has the exit code
 	told := regexp.MustCompile(`(?m)^\S+ WRN call tool=conformance/slow_compute caller=\S+ outcome=unavailable took=[1-9]\S* bytes=\d+`).FindAllString(server.stderr.String(), -1)
 	if len(told) != 1 {
-		t.Errorf("want one warning of the slow call, got %q", server.stderr)
+		t.Errorf("want one warning about the slow call, got %q", server.stderr)
 	}
 }

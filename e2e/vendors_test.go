@@ -14,46 +14,46 @@ import (
 	"time"
 )
 
-// vendors are the command lines of those who make models.
+// vendors is the folder with the command line clients of model vendors.
 var vendors = &npmFolder{path: "vendors"}
 
-// vendor is one of them, in a home of its own.
+// vendor is a vendor's client with its own home folder.
 type vendor struct {
-	t       *testing.T
-	program string // that Node runs
-	node    string
-	home    string
-	project string
-	web     *web
+	t          *testing.T
+	program    string // the script that Node runs
+	node       string
+	home       string
+	project    string
+	httpServer *httpServer
 }
 
-// newVendor needs Node 22 or later.
+// newVendor prepares a client. It needs Node 22 or later.
 func newVendor(t *testing.T, program string) *vendor {
 	t.Helper()
 	vendors.ready(t)
-	s := newSpace(t, nil)
-	v := &vendor{t: t, program: vendors.program(t, program), node: node24(t), home: t.TempDir(), project: s.root, web: s.serve()}
+	s := newWorkspace(t, nil)
+	v := &vendor{t: t, program: vendors.program(t, program), node: node24(t), home: t.TempDir(), project: s.root, httpServer: s.serve()}
 	if out, err := v.command("--version").CombinedOutput(); err != nil {
-		leaveOut(t, t.Name()+": it does not run here: "+clip(out))
+		skipOutsideCI(t, t.Name()+": it does not run here: "+clip(out))
 	}
 	return v
 }
 
-// command prepares a command line of the vendor in the project.
+// command returns a command of the client, in the project folder.
 func (v *vendor) command(args ...string) *exec.Cmd {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	v.t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, v.node, append([]string{v.program}, args...)...)
 	cmd.Dir = v.project
 	cmd.Env = []string{
 		"PATH=" + filepath.Dir(v.node) + string(filepath.ListSeparator) + os.Getenv("PATH"), "HOME=" + v.home, "NO_COLOR=1", noRaceSleep,
-		"DISABLE_TELEMETRY=1", "MCP_TIMEOUT=" + milliseconds(patience), "DISABLE_AUTOUPDATER=1", "GEMINI_CLI_TRUST_WORKSPACE=true", "GEMINI_CLI_NO_RELAUNCH=true",
+		"DISABLE_TELEMETRY=1", "MCP_TIMEOUT=" + milliseconds(timeout), "DISABLE_AUTOUPDATER=1", "GEMINI_CLI_TRUST_WORKSPACE=true", "GEMINI_CLI_NO_RELAUNCH=true",
 	}
 	return cmd
 }
 
-// says runs a command line, which must succeed, and gives all that it prints.
-func (v *vendor) says(args ...string) string {
+// output runs a command of the client, which must succeed, and returns its output.
+func (v *vendor) output(args ...string) string {
 	v.t.Helper()
 	out, err := v.command(args...).CombinedOutput()
 	if err != nil {
@@ -62,24 +62,24 @@ func (v *vendor) says(args ...string) string {
 	return string(out)
 }
 
-// milliseconds is a time as the settings of clients have it. Each gives up on a server after
-// seconds of its own choice, which a busy machine may need to start a program, unless it is
-// told to wait for longer.
+// milliseconds formats a duration for the clients' settings. The tests set a long timeout, because by
+// default each client gives up on a server after a few seconds, and a busy machine may need longer
+// to start a program.
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
-// connected fails the test unless the list says that both servers are connected.
-func (v *vendor) connected() {
+// checkConnected fails the test unless the client's list says that both servers are connected.
+func (v *vendor) checkConnected() {
 	v.t.Helper()
-	list := v.says("mcp", "list")
+	list := v.output("mcp", "list")
 	if missing := v.missingFrom(list); missing != nil {
 		v.t.Fatalf("%q are not connected:\n%s", missing, list)
 	}
 	note(v.t, "%s: connected over stdio and HTTP", v.t.Name())
 }
 
-// missingFrom gives the servers that a list does not call connected.
+// missingFrom returns the servers that are not connected according to a list.
 func (v *vendor) missingFrom(list string) (missing []string) {
-	for _, server := range []string{remitBin + " stdio", v.web.url + "/mcp"} {
+	for _, server := range []string{remitBin + " stdio", v.httpServer.url + "/mcp"} {
 		if !slices.ContainsFunc(strings.Split(list, "\n"), func(line string) bool {
 			return strings.Contains(line, server) && strings.HasSuffix(strings.TrimSpace(line), "Connected")
 		}) {
@@ -92,48 +92,48 @@ func (v *vendor) missingFrom(list string) (missing []string) {
 func TestClaudeCode(t *testing.T) {
 	t.Parallel()
 	v := newVendor(t, "@anthropic-ai/claude-code/cli-wrapper.cjs")
-	v.says("mcp", "add", "remit", "--", remitBin, "stdio", "--root", v.project)
-	v.says("mcp", "add", "--transport", "http", "remit-web", v.web.url+"/mcp")
-	v.connected()
+	v.output("mcp", "add", "remit", "--", remitBin, "stdio", "--root", v.project)
+	v.output("mcp", "add", "--transport", "http", "remit-web", v.httpServer.url+"/mcp")
+	v.checkConnected()
 }
 
 func TestGeminiCLI(t *testing.T) {
 	t.Parallel()
 	v := newVendor(t, "@google/gemini-cli/bundle/gemini.js")
-	v.says("mcp", "add", "--timeout", milliseconds(patience), "remit", remitBin, "stdio", "--root", v.project)
-	v.says("mcp", "add", "--timeout", milliseconds(patience), "--transport", "http", "remit-web", v.web.url+"/mcp")
-	v.connected()
+	v.output("mcp", "add", "--timeout", milliseconds(timeout), "remit", remitBin, "stdio", "--root", v.project)
+	v.output("mcp", "add", "--timeout", milliseconds(timeout), "--transport", "http", "remit-web", v.httpServer.url+"/mcp")
+	v.checkConnected()
 }
 
-// Codex does not connect to list, but the server within it does.
+// "codex mcp list" does not connect to servers, but Codex's app server does.
 func TestCodex(t *testing.T) {
 	t.Parallel()
 	v := newVendor(t, "@openai/codex/bin/codex.js")
-	v.says("mcp", "add", "remit", "--", remitBin, "stdio", "--root", v.project)
-	v.says("mcp", "add", "remit-web", "--url", v.web.url+"/mcp")
-	v.serversConnected()
+	v.output("mcp", "add", "remit", "--", remitBin, "stdio", "--root", v.project)
+	v.output("mcp", "add", "remit-web", "--url", v.httpServer.url+"/mcp")
+	v.checkAppServer()
 }
 
-// serversConnected fails the test unless the server within Codex has the tools of both.
-func (v *vendor) serversConnected() {
+// checkAppServer fails the test unless Codex's app server has the tools of both servers.
+func (v *vendor) checkAppServer() {
 	v.t.Helper()
 	absent := func(s codexStatus) bool { return s.ServerInfo.Name != "remit" || s.Tools["hello"] == nil }
-	if status := v.statusOfServers(); slices.ContainsFunc(status, absent) {
-		v.t.Fatalf("not both are connected: %+v", status)
+	if status := v.serverStatuses(); slices.ContainsFunc(status, absent) {
+		v.t.Fatalf("a server is not connected: %+v", status)
 	}
 	note(v.t, "%s: connected over stdio and HTTP", v.t.Name())
 }
 
-// codexStatus is what Codex tells of a server.
+// codexStatus is what Codex reports about a server.
 type codexStatus struct {
 	Name       string
 	ServerInfo struct{ Name string }
 	Tools      map[string]json.RawMessage
 }
 
-func (v *vendor) statusOfServers() []codexStatus {
+func (v *vendor) serverStatuses() []codexStatus {
 	v.t.Helper()
-	long := "startup_timeout_sec=" + strconv.Itoa(int(patience.Seconds()))
+	long := "startup_timeout_sec=" + strconv.Itoa(int(timeout.Seconds()))
 	cmd := v.command("-c", "mcp_servers.remit."+long, "-c", "mcp_servers.remit-web."+long, "app-server")
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -148,7 +148,7 @@ func (v *vendor) statusOfServers() []codexStatus {
 	}
 	defer func() {
 		stdin.Close()
-		_ = cmd.Wait() // how it ends is not our affair
+		_ = cmd.Wait() // the exit code of Codex does not matter
 	}()
 	lines := `{"id":1,"method":"initialize","params":{"clientInfo":{"name":"remit-e2e","title":"e2e","version":"1"}}}` + "\n" +
 		`{"method":"initialized"}` + "\n" + `{"id":2,"method":"mcpServerStatus/list","params":{}}` + "\n"
@@ -159,7 +159,7 @@ func (v *vendor) statusOfServers() []codexStatus {
 	for {
 		line, err := reader.ReadBytes('\n')
 		if err != nil {
-			v.t.Fatalf("it says nothing of its servers: %v", err)
+			v.t.Fatalf("Codex does not report its servers: %v", err)
 		}
 		var m struct {
 			ID     int

@@ -1,11 +1,11 @@
-// The second official client, of the era after: @modelcontextprotocol/client.
+// The official client with support for the modern era: @modelcontextprotocol/client.
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 
 import { suite } from './suite.mjs'
 
-// clientSuite runs it in one of its modes: legacy, or auto, which asks for the
-// modern era first.
+// clientSuite tests the client in one of its modes: legacy, or auto, which tries the modern era
+// first.
 export function clientSuite(mode) {
   suite(`client, ${mode}`, {
     make(person) {
@@ -20,6 +20,6 @@ export function clientSuite(mode) {
     Stdio: StdioClientTransport,
     Http: StreamableHTTPClientTransport,
     modern: mode === 'auto',
-    whole: mode === 'auto', // the legacy era is the first client's to replay
+    allExamples: mode === 'auto', // sdk.test.mjs replays all examples in the legacy era
   })
 }

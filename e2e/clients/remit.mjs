@@ -1,8 +1,7 @@
-// Remit as its clients meet it: started by them and spoken to on stdin and stdout,
-// or found running at an address.
+// Helpers that start Remit for the tests of clients, over stdio or HTTP.
 //
-// REMIT_BIN names the program. Contracts and examples come from it, too, so that a
-// new tool is tested with nothing touched.
+// REMIT_BIN is the path of the program. Contracts and examples come from it too, so a new tool is
+// tested without changes here.
 
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
@@ -13,31 +12,31 @@ import { dirname, join } from 'node:path'
 import { after } from 'node:test'
 
 export const bin = process.env.REMIT_BIN
-assert.ok(bin, 'REMIT_BIN must name the program')
+assert.ok(bin, 'REMIT_BIN must be the path of the program')
 
 export const env = { PATH: process.env.PATH, HOME: tmpdir(), GORACE: 'atexit_sleep_ms=0', REMIT_DEADLINE_FACTOR: '20' }
 export const sets = ['booster', 'learning-os']
 
-// remit runs one command line of the program and gives what it prints.
+// remit runs one command of the program and returns its output.
 export function remit(...args) {
   return execFileSync(bin, args, { env, cwd: tmpdir(), encoding: 'utf8' })
 }
 
-// contracts gives the contracts of a toolset, as the program prints them.
+// contracts returns the contracts of a toolset, as the program prints them.
 const printed = new Map()
 export function contracts(set) {
   if (!printed.has(set)) printed.set(set, JSON.parse(remit('tools', '--json', '--toolsets', set)))
   return printed.get(set)
 }
 
-// later runs something after the test, the last first: a client before its server.
-// What fails does not keep the rest from running, or a server would stay for ever.
-export function later(t, run) {
-  if (!t.undo) {
-    t.undo = []
+// cleanUp runs a function after the test, in reverse order: a client closes before its server. If
+// one function fails, the others still run, because otherwise a server would never stop.
+export function cleanUp(t, run) {
+  if (!t.cleanups) {
+    t.cleanups = []
     t.after(async () => {
       const failures = []
-      for (const step of t.undo.reverse()) {
+      for (const step of t.cleanups.reverse()) {
         try {
           await step()
         } catch (failure) {
@@ -47,26 +46,26 @@ export function later(t, run) {
       if (failures.length > 0) throw failures[0]
     })
   }
-  t.undo.push(run)
+  t.cleanups.push(run)
 }
 
-// ends are how the servers ended, and roots the folders they worked in. A client may
-// hold its connections a while longer than its test takes, and not every client waits
-// for the end of its server, so both are looked at when all tests are through.
-const ends = []
+// exits are the exit codes and logs of the servers, and roots are their workspaces. Both are
+// handled after all tests, because a client may keep its connections longer than its test takes,
+// and some clients do not wait for the exit of their server.
+const exits = []
 const roots = []
 
-// shared stands for all tests of a file: what is undone later for it is undone after the last.
-export const shared = { after: (undo) => { shared.end = undo } }
+// shared is for cleanUp: its functions run after the last test of the file.
+export const shared = { after: (run) => { shared.end = run } }
 
 after(async () => {
   await shared.end?.()
-  const seen = await Promise.all(ends)
+  const seen = await Promise.all(exits)
   for (const root of roots) rmSync(root, { recursive: true, force: true, maxRetries: 10 })
   for (const end of seen) assert.deepEqual(end, { code: 0, stderr: '' })
 })
 
-// workspace makes a folder with files in it.
+// workspace creates a folder with files.
 export function workspace(files = {}) {
   const root = mkdtempSync(join(tmpdir(), 'remit-ts-'))
   roots.push(root)
@@ -77,20 +76,20 @@ export function workspace(files = {}) {
   return root
 }
 
-// stdio is what a client needs to start Remit itself.
+// stdio returns the settings with which a client starts Remit.
 export function stdio(root, ...args) {
   return { command: bin, args: ['stdio', '--root', root, ...args], env, cwd: tmpdir() }
 }
 
-const greeting = /^Remit \S+ serves (http:\S+) .*\n(?:Console: .*\n)?/
+const startupLines = /^Remit \S+ serves (http:\S+) .*\n(?:Console: .*\n)?/
 
-// complaints gives what Remit says on stderr that it should not have to say.
-export function complaints(stderr) {
-  return stderr.replace(greeting, '')
+// unexpectedLog returns the part of stderr that a test does not expect.
+export function unexpectedLog(stderr) {
+  return stderr.replace(startupLines, '')
 }
 
-// serve starts Remit for the length of a test and gives its address. It has to end
-// in peace, with nothing to complain of.
+// serve starts Remit until the test ends, and returns its URL. It must exit with code 0 and without
+// unexpected log entries.
 export async function serve(t, root, ...args) {
   const server = spawn(bin, ['serve', '--addr', '127.0.0.1:0', '--log-level', 'warn', '--root', root, ...args],
     { env, cwd: tmpdir(), stdio: ['ignore', 'ignore', 'pipe'] })
@@ -99,20 +98,20 @@ export async function serve(t, root, ...args) {
   const url = await new Promise((resolve, reject) => {
     server.stderr.on('data', (text) => {
       stderr += text
-      const found = greeting.exec(stderr)
+      const found = startupLines.exec(stderr)
       if (found) resolve(found[1])
     })
-    server.on('exit', () => reject(new Error(`it did not serve: ${stderr}`)))
+    server.on('exit', () => reject(new Error(`the server did not start: ${stderr}`)))
   })
-  later(t, () => {
+  cleanUp(t, () => {
     server.kill('SIGTERM')
-    ends.push(exit.then(([code]) => ({ code, stderr: complaints(stderr) })))
+    exits.push(exit.then(([code]) => ({ code, stderr: unexpectedLog(stderr) })))
   })
   return url
 }
 
-// lines gives the entries of the decision log.
-export function lines(root) {
+// entries returns the entries of the decision log.
+export function entries(root) {
   const file = join(root, '.claude/memory/decisions.jsonl')
   return existsSync(file) ? readFileSync(file, 'utf8').trimEnd().split('\n').map((line) => JSON.parse(line)) : []
 }
@@ -122,10 +121,10 @@ export const decision = {
   entry: { timestamp: '2026-01-09T10:30:00Z', type: 'stack', decision: 'SQLite for tasks' },
 }
 
-// logged is a workspace with one entry in the log.
-export const logged = { '.claude/memory/decisions.jsonl': `${JSON.stringify(decision.entry)}\n` }
+// withEntry are the files of a workspace with one entry in the decision log.
+export const withEntry = { '.claude/memory/decisions.jsonl': `${JSON.stringify(decision.entry)}\n` }
 
-// bodyOf reads the answer of a call, and checks what holds for every one of them.
+// bodyOf decodes the answer of a call, and checks the rules that every answer must follow.
 export function bodyOf(result) {
   assert.equal(result.content.length, 1)
   assert.equal(result.content[0].type, 'text')
@@ -133,12 +132,13 @@ export function bodyOf(result) {
   if (result.isError) {
     assert.equal(result.structuredContent, undefined, 'an error has structured content')
   } else {
-    // A bare list stands alone in the text, and alone in the object that structure has to be.
+    // A bare list is the whole text. Structured content must be an object, with the list as its
+    // only field.
     const structure = Array.isArray(body) ? Object.values(result.structuredContent) : result.structuredContent
     assert.deepEqual(structure, Array.isArray(body) ? [body] : body, 'text and structuredContent differ')
   }
   return body
 }
 
-// greetingOf reads what hello answered; its two editions word it differently.
+// greetingOf returns the startupLines of hello. The field has another name in each edition.
 export const greetingOf = (body) => body.greeting ?? body.message

@@ -1,4 +1,4 @@
-// The first official client, which most programs use: @modelcontextprotocol/sdk.
+// The official client that most programs use: @modelcontextprotocol/sdk.
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
@@ -16,5 +16,5 @@ suite('sdk', {
   Stdio: StdioClientTransport,
   Http: StreamableHTTPClientTransport,
   modern: false,
-  whole: true,
+  allExamples: true,
 })

@@ -1,29 +1,30 @@
-// What every official TypeScript client must be able to do with Remit, over stdio
-// and over HTTP. The files *.test.mjs say how their client is made; the rest is here.
+// The tests that every official TypeScript client must pass with Remit, over stdio and over HTTP.
+// The files *.test.mjs create their client and run these tests.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-import { bodyOf, complaints, contracts, decision, later, lines, logged, remit, serve, sets, shared, stdio, workspace } from './remit.mjs'
+import { bodyOf, cleanUp, contracts, decision, entries, remit, serve, sets, shared, stdio, unexpectedLog, withEntry, workspace } from './remit.mjs'
 
-// masked takes the fields that vary out of an answer, once they are seen to be there.
+// masked replaces the varying fields of an answer with the expected values, if they exist and have
+// the right type.
 function masked(body, expected, varies = []) {
   const copy = structuredClone(body)
   for (const field of varies) mask(copy, expected, field.split('.'), field)
   return copy
 }
 
-// mask follows the names to one field; a name with [] leads into each element of a list.
+// mask follows the names to one field. A name with [] means each element of a list.
 function mask(inside, model, [name, ...rest], field) {
-  if (name === '[]') { // of a bare list
+  if (name === '[]') { // a bare list
     assert.equal(inside.length, model.length, field)
     inside.forEach((element, i) => mask(element, model[i], rest, field))
     return
   }
   const list = name.endsWith('[]')
   const key = list ? name.slice(0, -2) : name
-  assert.equal(typeof inside?.[key], typeof model?.[key], `${field} must be there, with its type`)
+  assert.equal(typeof inside?.[key], typeof model?.[key], `${field} must exist, with its type`)
   if (rest.length === 0) {
     inside[key] = model[key]
   } else if (list) {
@@ -34,48 +35,49 @@ function mask(inside, model, [name, ...rest], field) {
   }
 }
 
-// suite runs everything for one client, on each of its ways to Remit. It takes
-//   make(person)   the client; person answers elicitations, undefined cannot be asked
-//   call           callTool with options, which the clients take in different places
-//   Stdio, Http    its transports
-//   modern         whether it speaks the modern era
-//   whole          whether it replays all examples over stdio, or two of each tool
-export function suite(client, { make, call, Stdio, Http, modern, whole }) {
-  const ways = {
+// suite runs all tests for one client, on each of its transports. Its arguments are
+//   make(person)   creates the client; person answers elicitations, undefined means no elicitation
+//   call           callTool with options, whose position differs between clients
+//   Stdio, Http    the transports of the client
+//   modern         whether the client uses the modern era
+//   allExamples    whether to replay all examples over stdio, or only two of each tool
+export function suite(client, { make, call, Stdio, Http, modern, allExamples }) {
+  const transports = {
     async stdio(t, root, args) {
       const transport = new Stdio({ ...stdio(root, ...args), stderr: 'pipe' })
       let stderr = ''
       transport.stderr.on('data', (text) => { stderr += text })
-      return [transport, () => assert.equal(complaints(stderr), '', 'on stderr')]
+      return [transport, () => assert.equal(unexpectedLog(stderr), '', 'unexpected stderr')]
     },
     async http(t, root, args) {
       return [new Http(new URL('/mcp', await serve(t, root, ...args))), () => {}]
     },
   }
-  for (const [way, open] of Object.entries(ways)) {
+  for (const [via, open] of Object.entries(transports)) {
     const connect = async (t, root, person, ...args) => {
       const [transport, closed] = await open(t, root, args)
       const connected = make(person)
       await connected.connect(transport)
-      later(t, async () => {
+      cleanUp(t, async () => {
         await connected.close()
         closed()
       })
       return connected
     }
-    const each = (title, run) => test(`${client} over ${way}: ${title}`, run)
-    toolTests(each, connect, { call, modern, whole: whole && way === 'stdio' })
+    const each = (title, run) => test(`${client} over ${via}: ${title}`, run)
+    toolTests(each, connect, { call, modern, allExamples: allExamples && via === 'stdio' })
     approvalTests(each, connect)
     otherTests(each, connect)
   }
 }
 
-// opener gives the client for an example. Those that only read the same files share one.
+// opener returns a function that connects a client for an example. Examples that only read the same
+// files share one.
 function opener(connect) {
   const clients = new Map()
   const start = async (t, set, example) => {
     const client = await connect(t, workspace(example.given), undefined, '--toolsets', set, '--approve', example.approve || 'auto')
-    await client.listTools() // from now on the client checks outputs against the schemas
+    await client.listTools() // so that the client validates outputs against the schemas
     return client
   }
   return (t, set, contract, example) => {
@@ -86,10 +88,10 @@ function opener(connect) {
   }
 }
 
-function toolTests(each, connect, { call, modern, whole }) {
+function toolTests(each, connect, { call, modern, allExamples }) {
   const open = opener(connect)
   for (const set of [...sets, 'tasks', 'books']) {
-    each(`${set} lists its tools as its contracts have them`, async (t) => {
+    each(`${set} lists its tools as in the contracts`, async (t) => {
       const client = await connect(t, workspace(), undefined, '--toolsets', set)
       assert.equal(client.getServerVersion().name, 'remit')
       assert.ok(client.getServerCapabilities().tools)
@@ -114,11 +116,10 @@ function toolTests(each, connect, { call, modern, whole }) {
     })
 
     for (const contract of contracts(set)) {
-      // Two of a tool are enough where the same server answers the same as elsewhere, and
-      // one where there are many tools: the faces are compared example by example, without
-      // a client between.
+      // Two examples per tool are enough if another test replays all of them, and one for a toolset
+      // with many tools: the Go tests compare all examples on all front ends, without a client.
       const some = contract.examples.slice(0, set === 'books' ? 1 : 2)
-      for (const example of whole && set !== 'books' ? contract.examples : some) {
+      for (const example of allExamples && set !== 'books' ? contract.examples : some) {
         each(`${set}/${contract.name}: ${example.title}`, async (t) => {
           const client = await open(t, set, contract, example)
           for (const step of example.before ?? []) await client.callTool({ name: step.tool, arguments: step.arguments })
@@ -133,9 +134,9 @@ function toolTests(each, connect, { call, modern, whole }) {
     }
   }
 
-  each('a tool that does not exist, and one that refuses', async (t) => {
+  each('an unknown tool, and a tool error', async (t) => {
     const client = await connect(t, workspace(), undefined, '--toolsets', 'booster')
-    if (!modern) await client.ping() // the modern era has none
+    if (!modern) await client.ping() // the modern era has no ping
     await assert.rejects(client.callTool({ name: 'helo', arguments: {} }), (e) => {
       assert.equal(e.code, -32602)
       assert.match(e.message, /did you mean "hello"\?/)
@@ -146,25 +147,25 @@ function toolTests(each, connect, { call, modern, whole }) {
     assert.equal(bodyOf(denied).error.code, 403)
   })
 
-  each('a call with a progress token and no progress is a call like any other', async (t) => {
+  each('a call with a progress token and no progress', async (t) => {
     const client = await connect(t, workspace(), undefined, '--toolsets', 'learning-os')
-    const told = []
-    const options = { onprogress: (p) => told.push(p), resetTimeoutOnProgress: true, timeout: 30_000 }
+    const progress = []
+    const options = { onprogress: (p) => progress.push(p), resetTimeoutOnProgress: true, timeout: 30_000 }
     const result = await call(client, { name: 'hello', arguments: { name: 'Ada' } }, options)
     assert.deepEqual(bodyOf(result), { greeting: 'Hello, Ada!' })
-    assert.deepEqual(told, [])
+    assert.deepEqual(progress, [])
   })
 
-  each('a call that tells of its progress', async (t) => {
+  each('a call with progress', async (t) => {
     const client = await connect(t, workspace(), undefined, '--toolsets', 'conformance')
-    const told = []
-    const options = { onprogress: (p) => told.push(p.progress), resetTimeoutOnProgress: true, timeout: 30_000 }
+    const progress = []
+    const options = { onprogress: (p) => progress.push(p.progress), resetTimeoutOnProgress: true, timeout: 30_000 }
     await call(client, { name: 'test_tool_with_progress', arguments: {} }, options)
-    assert.ok(told.length > 1, `told of ${told}`)
-    assert.deepEqual(told, told.toSorted((a, b) => a - b))
+    assert.ok(progress.length > 1, `progress was ${progress}`)
+    assert.deepEqual(progress, progress.toSorted((a, b) => a - b))
   })
 
-  each('many calls at once', async (t) => {
+  each('many concurrent calls', async (t) => {
     const client = await connect(t, workspace(), undefined, '--toolsets', 'learning-os')
     const names = Array.from({ length: 200 }, (_, i) => `n${i}`)
     const results = await Promise.all(names.map((n) => client.callTool({ name: 'hello', arguments: { name: n } })))
@@ -182,14 +183,14 @@ function approvalTests(each, connect) {
     }, '--toolsets', 'learning-os')
     const result = await client.callTool({ name: 'write_memory_entry', arguments: decision })
     assert.deepEqual(bodyOf(result), { success: true, line_number: 1 })
-    assert.deepEqual(lines(root), [decision.entry])
+    assert.deepEqual(entries(root), [decision.entry])
     assert.equal(shown.length, 1)
     assert.match(shown[0], /SQLite for tasks/)
   })
 
   for (const [title, wait, status] of [
     ['a person declines', 400, 'denied'],
-    ['a client declines before anybody could have seen it', 0, 'pending'],
+    ['a client declines faster than a person can decide', 0, 'pending'],
   ]) {
     each(title, async (t) => {
       const root = workspace()
@@ -199,27 +200,28 @@ function approvalTests(each, connect) {
       }, '--toolsets', 'learning-os')
       const began = performance.now()
       const result = await client.callTool({ name: 'write_memory_entry', arguments: decision })
-      const busy = wait === 0 && performance.now() - began > 250 // the machine, so it was not at once
+      // The machine was too busy to answer at once.
+      const busy = wait === 0 && performance.now() - began > 250
       assert.equal(result.isError, true)
       if (!busy) assert.equal(bodyOf(result).approval.status, status)
-      assert.deepEqual(lines(root), [])
+      assert.deepEqual(entries(root), [])
     })
   }
 
-  each('a client that cannot ask leaves a request that waits', async (t) => {
+  each('a client without elicitation gets a pending request', async (t) => {
     const root = workspace()
     const client = await connect(t, root, undefined, '--toolsets', 'learning-os')
     const write = () => client.callTool({ name: 'write_memory_entry', arguments: decision })
     const { approval } = bodyOf(await write())
     assert.equal(approval.status, 'pending')
-    assert.deepEqual(lines(root), [])
+    assert.deepEqual(entries(root), [])
     remit('approvals', 'approve', approval.id, '--root', root)
     assert.deepEqual(bodyOf(await write()), { success: true, line_number: 1 })
     assert.equal(bodyOf(await write()).approval.status, 'pending')
-    assert.equal(lines(root).length, 1)
+    assert.equal(entries(root).length, 1)
   })
 
-  each('an approval, and then one more question in the same call', async (t) => {
+  each('an approval, and then a question of the tool in the same call', async (t) => {
     const shown = []
     const client = await connect(t, workspace(), async ({ message }) => {
       shown.push(message)
@@ -235,7 +237,7 @@ function approvalTests(each, connect) {
 
 function otherTests(each, connect) {
   each('resources', async (t) => {
-    const client = await connect(t, workspace(logged))
+    const client = await connect(t, workspace(withEntry))
     const { resources } = await client.listResources()
     const log = resources.find((r) => r.uri === 'memory://decisions.jsonl')
     assert.equal(log?.title, 'Decisions')
@@ -248,8 +250,8 @@ function otherTests(each, connect) {
     await assert.rejects(client.readResource({ uri: 'memory://nothing.jsonl' }), /nothing\.jsonl/)
   })
 
-  each('prompts, and what completes them', async (t) => {
-    const client = await connect(t, workspace({ ...logged, 'docs/guide.md': '# Guide' }))
+  each('prompts and completion', async (t) => {
+    const client = await connect(t, workspace({ ...withEntry, 'docs/guide.md': '# Guide' }))
     const { prompts } = await client.listPrompts()
     assert.deepEqual(prompts.map((p) => p.name), ['weekly_review', 'record_decision', 'explain_file', 'plan_my_day', 'summarise_chapter', 'review_lesson', 'what_do_we_know', 'onboard_me'])
     const { messages } = await client.getPrompt({ name: 'record_decision', arguments: { title: 'Use SQLite' } })

@@ -1,8 +1,9 @@
-// Lays packages that ship their sources out as the workspace they come from, in the folder that is named, and prints
-// what esbuild and TypeScript find for each import of each source file, as JSON:
+// Copies packages that ship their sources to the given folder, as the workspace they come from, and
+// prints how esbuild and TypeScript resolve each import of each source file, as JSON:
 //   { kept: [path], sources: [path], imports: [{ from, spec, esbuild, typescript }] }
-// kept is what a repository would hold. Paths are from the workspace's root; null is what is not in it. What the packages were built to lies there too, for
-// the resolvers to find, but empty: an answer that is a built file counts as the source that it was built from.
+// kept are the files that a repository would contain. Paths are relative to the workspace; null
+// means a file outside it. Built files exist too, so that the resolvers find them, but they are
+// empty: an import of a built file counts as an import of its source.
 import * as esbuild from 'esbuild'
 import fs from 'node:fs'
 import path from 'node:path'
@@ -12,7 +13,7 @@ import ts from 'typescript'
 const here = path.dirname(fileURLToPath(import.meta.url))
 const root = fs.realpathSync(process.argv[2])
 
-// Where the build of a package writes to, and built files that have another name than their source.
+// The output folders of each package's build, and built files whose name differs from their source.
 const packages = {
   '@effect/cli': { out: ['dist/esm', 'dist/cjs', 'dist/dts'] },
   '@noble/curves': { out: ['.'] },
@@ -37,7 +38,7 @@ const packages = {
 const isSource = /\.([cm]?[jt]sx?|css)$/
 const isBuilt = /\.[cm]?(js|ts)$/
 
-// *filesIn gives the files beneath a folder, by path from it.
+// filesIn yields the files in a folder and its subfolders, by relative path.
 function* filesIn(folder, beneath = '') {
   for (const entry of fs.readdirSync(path.join(folder, beneath), { withFileTypes: true })) {
     const name = path.posix.join(beneath, entry.name)
@@ -53,8 +54,8 @@ const write = (file, content) => {
 
 const folderOf = (name) => path.posix.join('packages', name.replace('@', '').replace('/', '-'))
 
-// lay makes the workspace, and gives the paths of what a repository would hold.
-function lay() {
+// createWorkspace creates the workspace, and returns the paths that a repository would contain.
+function createWorkspace() {
   const kept = []
   const keep = (file, content) => {
     write(path.join(root, file), content)
@@ -77,10 +78,10 @@ function lay() {
   return kept
 }
 
-const kept = lay()
+const kept = createWorkspace()
 const known = new Set(kept)
 
-// sourceOf gives the file of the repository that an answer means, null if there is none.
+// sourceOf returns the source file for a resolved file, or null if there is none.
 function sourceOf(answer) {
   const file = path.relative(root, answer).replaceAll(path.sep, '/')
   if (known.has(file)) return file
@@ -100,13 +101,13 @@ function sourceOf(answer) {
 }
 
 const answers = new Map()
-const note = (from, spec, by, to) => {
+const record = (from, spec, by, to) => {
   const key = from + '\0' + spec
   if (!answers.has(key)) answers.set(key, { from, spec, esbuild: null, typescript: null })
   if (to) answers.get(key)[by] ??= to
 }
 
-async function askEsbuild(sources) {
+async function resolveWithEsbuild(sources) {
   const asked = Symbol()
   await esbuild.build({
     absWorkingDir: root, entryPoints: sources, outdir: path.join(root, 'out'), outbase: root, write: false, bundle: true,
@@ -120,7 +121,7 @@ async function askEsbuild(sources) {
           const { importer, resolveDir, kind } = args
           const result = await build.resolve(args.path, { importer, resolveDir, kind, pluginData: asked })
           const inside = result.errors.length === 0 && !result.external && result.namespace === 'file'
-          note(path.relative(root, importer), args.path, 'esbuild', inside ? sourceOf(result.path) : null)
+          record(path.relative(root, importer), args.path, 'esbuild', inside ? sourceOf(result.path) : null)
           return { path: args.path, external: true }
         })
       },
@@ -128,10 +129,10 @@ async function askEsbuild(sources) {
   })
 }
 
-const isOwnAddress = (node) => node && ts.isPropertyAccessExpression(node) && node.getText() === 'import.meta.url'
+const isImportMetaURL = (node) => node && ts.isPropertyAccessExpression(node) && node.getText() === 'import.meta.url'
 
-// specifiers gives what a file imports, as TypeScript's parser sees it, types included; and the paths that it names
-// from where it lies.
+// specifiers returns the imports of a file according to TypeScript's parser, types included, and
+// the relative paths in it.
 function specifiers(file, text) {
   const found = []
   const paths = []
@@ -141,7 +142,7 @@ function specifiers(file, text) {
     else if (ts.isExternalModuleReference(node)) add(node.expression)
     else if (ts.isImportTypeNode(node)) add(node.argument.literal)
     else if (ts.isModuleDeclaration(node) && ts.isStringLiteral(node.name)) add(node.name)
-    else if (ts.isNewExpression(node) && node.expression.getText() === 'URL' && isOwnAddress(node.arguments?.[1])) {
+    else if (ts.isNewExpression(node) && node.expression.getText() === 'URL' && isImportMetaURL(node.arguments?.[1])) {
       if (ts.isStringLiteralLike(node.arguments[0])) paths.push(node.arguments[0].text)
     } else if (ts.isCallExpression(node)) {
       const called = node.expression
@@ -157,8 +158,8 @@ function specifiers(file, text) {
 
 const configs = new Map()
 
-// optionsFor reads the nearest configuration, as an editor would; of projects that it refers to, the one that goes for
-// the file.
+// optionsFor returns the options of the nearest configuration, like an editor. If that refers to
+// other projects, it returns those of the project that contains the file.
 function optionsFor(file) {
   const config = ts.findConfigFile(path.dirname(file), ts.sys.fileExists)
   if (!configs.has(config)) configs.set(config, readConfig(config))
@@ -175,20 +176,20 @@ function readConfig(config) {
   return { own: project, projects: project.files.size === 0 ? projects : [] }
 }
 
-function askTypeScript(sources) {
+function resolveWithTypeScript(sources) {
   for (const source of sources.filter((source) => !source.endsWith('.css'))) {
     const file = path.join(root, source)
     const { options, cache } = optionsFor(file)
     const { specs, paths } = specifiers(file, fs.readFileSync(file, 'utf8'))
     for (const spec of specs) {
       const { resolvedModule } = ts.resolveModuleName(spec, file, options, ts.sys, cache)
-      note(source, spec, 'typescript', resolvedModule ? sourceOf(resolvedModule.resolvedFileName) : null)
+      record(source, spec, 'typescript', resolvedModule ? sourceOf(resolvedModule.resolvedFileName) : null)
     }
-    for (const named of paths) note(source, named, 'typescript', sourceOf(path.resolve(path.dirname(file), named)))
+    for (const named of paths) record(source, named, 'typescript', sourceOf(path.resolve(path.dirname(file), named)))
   }
 }
 
 const sources = kept.filter((file) => isSource.test(file) && !/\.d\.[cm]?ts$/.test(file))
-await askEsbuild(sources)
-askTypeScript(sources)
+await resolveWithEsbuild(sources)
+resolveWithTypeScript(sources)
 fs.writeSync(1, JSON.stringify({ kept, sources, imports: [...answers.values()] }))

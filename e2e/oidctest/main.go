@@ -1,9 +1,9 @@
-// Command oidctest is an OpenID provider for tests, made of github.com/zitadel/oidc:
-// it gives tokens to clients that have the secret "secret".
+// Command oidctest is an OpenID provider for tests, made with github.com/zitadel/oidc. It issues
+// tokens to clients whose secret is "secret".
 //
-// The name of a client says what its tokens are like, as a query:
-// "sub=alice&aud=https://remit.example.com/mcp&life=1h&begins=1h". The issuer is whatever name
-// the provider is called by, so one with two names signs for two issuers.
+// The name of a client describes its tokens, as a query:
+// "sub=alice&aud=https://remit.example.com/mcp&life=1h&begins=1h". The issuer is the host name of
+// the request, so a provider with two names signs for two issuers.
 package main
 
 import (
@@ -32,11 +32,11 @@ func main() {
 	}
 }
 
-// run serves until its input ends, as it does when the test ends in whatever way. The
-// first line that it prints is its port.
+// run serves until stdin ends, which happens when the test ends. It prints its port in the first
+// line.
 func run() error {
-	algorithm := flag.String("alg", "RS256", "how tokens are signed: RS256 or ES256")
-	port := flag.Int("port", 0, "the port of loopback to listen on; 0 for any")
+	algorithm := flag.String("alg", "RS256", "algorithm of signatures: RS256 or ES256")
+	port := flag.Int("port", 0, "loopback port to listen on; 0 for any")
 	flag.Parse()
 	key, err := newKey(jose.SignatureAlgorithm(*algorithm))
 	if err != nil {
@@ -60,7 +60,7 @@ func run() error {
 	return server.Serve(l)
 }
 
-// signingKey is the one key of the provider.
+// signingKey is the only key of the provider.
 type signingKey struct {
 	id        string
 	algorithm jose.SignatureAlgorithm
@@ -85,7 +85,7 @@ func (k *signingKey) ID() string                                  { return k.id 
 func (k *signingKey) SignatureAlgorithm() jose.SignatureAlgorithm { return k.algorithm }
 func (k *signingKey) Key() any                                    { return k.private }
 
-// publicKey is what others see of it.
+// publicKey is the public part of the key.
 type publicKey struct{ *signingKey }
 
 func (k publicKey) Algorithm() jose.SignatureAlgorithm { return k.algorithm }

@@ -14,8 +14,8 @@ import (
 	"github.com/zitadel/oidc/v3/pkg/op"
 )
 
-// storage knows what the provider needs for the grant client_credentials. It does not
-// have what the other grants would ask for: no client may use those.
+// storage implements what the provider needs for the grant client_credentials. It implements
+// nothing for other grants, because no client may use them.
 type storage struct {
 	op.Storage
 	key *signingKey
@@ -40,12 +40,12 @@ func (s *storage) KeySet(context.Context) ([]op.Key, error) {
 
 func (s *storage) ClientCredentials(_ context.Context, id, secret string) (op.Client, error) {
 	if secret != "secret" {
-		return nil, errors.New("the secret of every client here is secret")
+		return nil, errors.New("the secret of every client must be secret")
 	}
 	return readClient(id)
 }
 
-// ClientCredentialsTokenRequest gives what a token will say.
+// ClientCredentialsTokenRequest returns the contents of a token.
 func (s *storage) ClientCredentialsTokenRequest(_ context.Context, id string, scopes []string) (op.TokenRequest, error) {
 	c, err := readClient(id)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *storage) ClientCredentialsTokenRequest(_ context.Context, id string, sc
 func (s *storage) CreateAccessToken(_ context.Context, request op.TokenRequest) (string, time.Time, error) {
 	c, ok := request.(*client)
 	if !ok {
-		return "", time.Time{}, fmt.Errorf("a token for a %T", request)
+		return "", time.Time{}, fmt.Errorf("unexpected token request %T", request)
 	}
 	return rand.Text(), time.Now().Add(c.life), nil
 }
@@ -67,16 +67,16 @@ func (s *storage) GetPrivateClaimsFromScopes(_ context.Context, _, _ string, sco
 	return map[string]any{"scope": strings.Join(scopes, " ")}, nil
 }
 
-// client is a client, and what it asks for.
+// client is a client and the contents of its tokens.
 type client struct {
 	id, subject string
 	audience    []string
 	life        time.Duration
-	begins      time.Duration // from now; 0 is at once
+	begins      time.Duration // delay until tokens are valid
 	scopes      []string
 }
 
-// readClient makes a client of its name.
+// readClient parses the name of a client.
 func readClient(id string) (*client, error) {
 	is, err := url.ParseQuery(id)
 	if err != nil {
@@ -109,7 +109,9 @@ func (c *client) IDTokenLifetime() time.Duration       { return time.Hour }
 func (c *client) DevMode() bool                        { return false }
 func (c *client) IsScopeAllowed(string) bool           { return true }
 func (c *client) IDTokenUserinfoClaimsAssertion() bool { return false }
-func (c *client) ClockSkew() time.Duration             { return -c.begins } // tokens begin so much earlier
+
+// Subtracted from the start time of tokens.
+func (c *client) ClockSkew() time.Duration { return -c.begins }
 
 func (c *client) RestrictAdditionalIdTokenScopes() func([]string) []string     { return keep }
 func (c *client) RestrictAdditionalAccessTokenScopes() func([]string) []string { return keep }

@@ -1,23 +1,23 @@
-// The AI SDK. It asks for the modern era first, unless it is told not to.
+// Vercel's AI SDK. It tries the modern era first, unless that is turned off.
 import { createMCPClient, ElicitationRequestSchema } from '@ai-sdk/mcp'
 import { Experimental_StdioMCPTransport as StdioTransport } from '@ai-sdk/mcp/mcp-stdio'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-import { bodyOf, contracts, decision, greetingOf, later, lines, logged, serve, sets, stdio, workspace } from '../../clients/remit.mjs'
+import { bodyOf, cleanUp, contracts, decision, entries, greetingOf, serve, sets, stdio, withEntry, workspace } from '../../clients/remit.mjs'
 
-const ways = {
+const transports = {
   stdio: async (t, root, args) => new StdioTransport({ ...stdio(root, ...args), stderr: 'ignore' }),
   http: async (t, root, args) => ({ type: 'http', url: `${await serve(t, root, ...args)}/mcp` }),
 }
 
-// noise is what it complains of in the legacy era over HTTP, and then goes on: it
-// listens before there is a session, it takes the empty event with which a stream
-// begins for a message, and it closes its own connections.
+// noise matches harmless errors of the SDK in the legacy era over HTTP: it listens before there is
+// a session, it parses the empty first event of a stream as a message, and it closes its own
+// connections.
 const noise = /GET SSE failed: 400|Failed to parse message|This operation was aborted/
 
-for (const [way, open] of Object.entries(ways)) {
+for (const [via, open] of Object.entries(transports)) {
   for (const version of ['2025-11-25', '2026-07-28']) {
     const connect = async (t, root, person, ...args) => {
       const errors = []
@@ -27,15 +27,15 @@ for (const [way, open] of Object.entries(ways)) {
         protocolVersionDiscovery: version === '2026-07-28',
         onUncaughtError: (error) => errors.push(error.message),
       })
-      later(t, async () => {
+      cleanUp(t, async () => {
         await client.close()
-        assert.deepEqual(errors.filter((message) => !(way === 'http' && version === '2025-11-25' && noise.test(message))), [])
+        assert.deepEqual(errors.filter((message) => !(via === 'http' && version === '2025-11-25' && noise.test(message))), [])
       })
       assert.equal(client.initializeResult.protocolVersion, version)
       if (person) client.onElicitationRequest(ElicitationRequestSchema, (request) => person(request.params))
       return client
     }
-    const each = (title, run) => test(`ai-sdk, ${version} over ${way}: ${title}`, run)
+    const each = (title, run) => test(`ai-sdk, ${version} over ${via}: ${title}`, run)
 
     for (const set of sets) {
       each(`the tools of ${set}`, async (t) => {
@@ -65,13 +65,13 @@ for (const [way, open] of Object.entries(ways)) {
         })
         const result = await client.callTool({ name: 'write_memory_entry', arguments: decision })
         assert.equal(result.isError ?? false, want.length === 0)
-        assert.deepEqual(lines(root), want)
+        assert.deepEqual(entries(root), want)
         assert.equal(shown.length, 1)
         assert.match(shown[0], /SQLite for tasks/)
       })
     }
 
-    each('an approval, and then one more question in the same call', async (t) => {
+    each('an approval, and then a question of the tool in the same call', async (t) => {
       let asked = 0
       const client = await connect(t, workspace(), async () => {
         asked++
@@ -83,7 +83,7 @@ for (const [way, open] of Object.entries(ways)) {
     })
 
     each('resources and prompts', async (t) => {
-      const client = await connect(t, workspace(logged))
+      const client = await connect(t, workspace(withEntry))
       const { resources } = await client.listResources()
       assert.ok(resources.some((r) => r.uri === 'memory://decisions.jsonl'))
       const { contents } = await client.readResource({ uri: 'memory://decisions.jsonl' })

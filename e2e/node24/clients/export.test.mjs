@@ -1,32 +1,32 @@
-// What "remit export" prints, in the hands of OpenAI's SDKs.
+// The output of "remit export" with the SDKs of OpenAI.
 import { Agent, run, setTracingDisabled, tool, Usage } from '@openai/agents'
 import OpenAI from 'openai'
 import { toStrictJsonSchema } from 'openai/lib/transform'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { allSets, carryOut, exported, fakeModel, withNulls } from '../../clients/models.mjs'
+import { allSets, executeCall, exported, fakeModel, withNulls } from '../../clients/models.mjs'
 import { contracts, greetingOf, serve, sets, workspace } from '../../clients/remit.mjs'
 
 setTracingDisabled(true)
 
-// said are the keywords that strict schemas have no place for, so that our words
-// for them are in the description.
-const said = ['default', 'minLength', 'maxLength', 'uniqueItems', 'examples', 'deprecated', '$schema', 'description', 'x-mcp-header']
+// describedKeywords are the keywords that strict schemas do not support. The export puts them into
+// the description.
+const describedKeywords = ['default', 'minLength', 'maxLength', 'uniqueItems', 'examples', 'deprecated', '$schema', 'description', 'x-mcp-header']
 
-// bare is a schema without its words.
-function bare(schema) {
+// withoutDescriptions returns a schema without these keywords.
+function withoutDescriptions(schema) {
   const out = {}
   for (const [keyword, value] of Object.entries(schema)) {
-    if (said.includes(keyword) || keyword === 'format' && value === 'uri') continue
-    out[keyword] = ['properties', '$defs'].includes(keyword) ? Object.fromEntries(Object.entries(value).map(([name, part]) => [name, bare(part)]))
-      : ['items', 'additionalProperties'].includes(keyword) && typeof value === 'object' ? bare(value)
-        : ['anyOf', 'allOf'].includes(keyword) ? value.map(bare) : value
+    if (describedKeywords.includes(keyword) || keyword === 'format' && value === 'uri') continue
+    out[keyword] = ['properties', '$defs'].includes(keyword) ? Object.fromEntries(Object.entries(value).map(([name, part]) => [name, withoutDescriptions(part)]))
+      : ['items', 'additionalProperties'].includes(keyword) && typeof value === 'object' ? withoutDescriptions(value)
+        : ['anyOf', 'allOf'].includes(keyword) ? value.map(withoutDescriptions) : value
   }
   return out
 }
 
-// nullable lets the optional arguments be null, as OpenAI wants it.
+// nullable allows null for optional arguments, as OpenAI requires.
 function nullable(schema) {
   const optional = Object.entries(schema.properties).filter(([name]) => !(schema.required ?? []).includes(name))
   for (const [, part] of optional) {
@@ -37,35 +37,35 @@ function nullable(schema) {
   return schema
 }
 
-// strictly is what OpenAI's SDK makes of a schema; undefined if that would change
-// what it means.
-function strictly(schema) {
+// strictBySDK returns the strict schema that OpenAI's SDK makes, or undefined if the SDK cannot
+// make one.
+function strictBySDK(schema) {
   try {
-    return toStrictJsonSchema(nullable(bare(schema)))
+    return toStrictJsonSchema(nullable(withoutDescriptions(schema)))
   } catch {
     return undefined
   }
 }
 
-// sorted puts lists whose order means nothing in order.
+// sorted sorts the lists whose order does not matter.
 const sorted = (schema) => JSON.parse(JSON.stringify(schema), (key, value) => key === 'required' ? value.toSorted() : value)
 
 for (const set of allSets) {
-  test(`openai: the SDK makes of ${set} what we make of it`, () => {
+  test(`openai: the strict schemas of ${set} equal those of the SDK`, () => {
     const published = Object.fromEntries(exported(set, 'mcp').map((definition) => [definition.name, definition.inputSchema]))
-    let strictOnes = 0
+    let strictCount = 0
     for (const { function: { name, parameters, strict } } of exported(set, 'openai', '--strict')) {
-      const theirs = strictly(published[name])
+      const theirs = strictBySDK(published[name])
       assert.equal(strict, theirs !== undefined, name)
       if (!strict) continue
-      strictOnes++
-      assert.deepEqual(sorted(bare(parameters)), sorted(theirs), name)
-      assert.deepEqual(toStrictJsonSchema(parameters), parameters, `${name} is not strict yet`)
+      strictCount++
+      assert.deepEqual(sorted(withoutDescriptions(parameters)), sorted(theirs), name)
+      assert.deepEqual(toStrictJsonSchema(parameters), parameters, `${name} is not strict`)
     }
-    assert.ok(strictOnes > 0)
+    assert.ok(strictCount > 0)
   })
 
-  test(`openai: every tool of ${set} is one that OpenAI takes`, () => {
+  test(`openai: every tool of ${set} is valid for OpenAI`, () => {
     for (const args of [[], ['--strict']]) {
       const tools = exported(set, 'openai', ...args)
       assert.deepEqual(tools.map((t) => t.function.name), contracts(set).map((contract) => contract.name))
@@ -74,20 +74,19 @@ for (const set of allSets) {
         assert.match(name, /^[a-zA-Z0-9_-]{1,64}$/)
         assert.ok(description.length > 0 && description.length <= 1024, name)
         assert.equal(parameters.type, 'object', name)
-        for (const keyword of ['anyOf', 'oneOf', 'allOf', 'enum', 'not']) assert.ok(!(keyword in parameters), `${name} has ${keyword} at the top`)
+        for (const keyword of ['anyOf', 'oneOf', 'allOf', 'enum', 'not']) assert.ok(!(keyword in parameters), `${name} has ${keyword} at the top level`)
       }
       assert.deepEqual(exported(set, 'responses', ...args), tools.map(({ type, function: f }) => ({ type, ...f })))
     }
   })
 }
 
-// agentCalls lets an agent call a tool of a set with its own loop, and gives what it
-// was told.
+// agentCalls lets an agent call a tool of a set, and returns the output that the model got.
 async function agentCalls(t, set, name, args, ...flags) {
   const url = await serve(t, workspace(), '--toolsets', set)
   const definitions = exported(set, 'responses', ...flags)
   const tools = definitions.map((definition) => tool({
-    ...definition, errorFunction: null, execute: (given) => carryOut(url, definition.name, given),
+    ...definition, errorFunction: null, execute: (given) => executeCall(url, definition.name, given),
   }))
   const { parameters, strict } = definitions.find((definition) => definition.name === name)
   const requests = []
@@ -99,7 +98,7 @@ async function agentCalls(t, set, name, args, ...flags) {
         : { type: 'message', role: 'assistant', status: 'completed', content: [{ type: 'output_text', text: 'done' }] }
       return { usage: new Usage(), output: [output] }
     },
-    async * getStreamedResponse() { throw new Error('nobody asked for a stream') },
+    async * getStreamedResponse() { throw new Error('streaming is not supported') },
   }
   const result = await run(new Agent({ name: 'tester', instructions: 'Call it.', model, tools }), 'go')
   assert.equal(result.finalOutput, 'done')
@@ -107,8 +106,8 @@ async function agentCalls(t, set, name, args, ...flags) {
     assert.deepEqual([offered.name, offered.description, offered.parameters, offered.strict],
       [definitions[i].name, definitions[i].description, definitions[i].parameters, definitions[i].strict])
   }
-  const told = result.history.find((item) => item.type === 'function_call_result')
-  return JSON.parse(told.output.text)
+  const called = result.history.find((item) => item.type === 'function_call_result')
+  return JSON.parse(called.output.text)
 }
 
 for (const flags of [[], ['--strict']]) {
@@ -117,7 +116,7 @@ for (const flags of [[], ['--strict']]) {
       assert.equal(greetingOf(await agentCalls(t, set, 'hello', { name: 'Ada' }, ...flags)), 'Hello, Ada!')
     })
   }
-  test(`agents: an agent leaves out what it can ${flags}`, async (t) => {
+  test(`agents: an agent leaves out optional arguments ${flags}`, async (t) => {
     assert.equal(greetingOf(await agentCalls(t, 'booster', 'hello', {}, ...flags)), 'Hello, World!')
   })
   test(`agents: an agent adds a task ${flags}`, async (t) => {
@@ -125,13 +124,13 @@ for (const flags of [[], ['--strict']]) {
     assert.equal(success, true)
     assert.deepEqual([data.title, data.description, data.priority, data.due_date], ['Buy groceries', null, 'Medium', null])
   })
-  test(`agents: a refusal reaches the model ${flags}`, async (t) => {
+  test(`agents: a tool error reaches the model ${flags}`, async (t) => {
     const { success, error } = await agentCalls(t, 'tasks', 'complete_task', { user_id: 'ada', task_id: '999' }, ...flags)
     assert.deepEqual([success, error.code], [false, 'not_found'])
   })
 }
 
-test('openai: Chat Completions runs the loop itself', async (t) => {
+test('openai: runTools of Chat Completions calls the tools', async (t) => {
   const url = await serve(t, workspace(), '--toolsets', 'booster')
   const tools = exported('booster', 'openai', '--strict')
   const choice = (message, reason) => ({ id: 'c', object: 'chat.completion', created: 1, model: 'm', choices: [{ index: 0, finish_reason: reason, message: { role: 'assistant', content: null, ...message } }] })
@@ -139,20 +138,20 @@ test('openai: Chat Completions runs the loop itself', async (t) => {
     choice({ tool_calls: [{ id: 'call-1', type: 'function', function: { name: 'hello', arguments: '{"name":null}' } }] }, 'tool_calls'),
     choice({ content: 'done' }, 'stop'))
   const client = new OpenAI({ apiKey: 'none', baseURL: model.url, maxRetries: 0 })
-  const runnable = tools.map(({ type, function: f }) => ({ type, function: { ...f, parse: JSON.parse, function: (args) => carryOut(url, f.name, args) } }))
+  const runnable = tools.map(({ type, function: f }) => ({ type, function: { ...f, parse: JSON.parse, function: (args) => executeCall(url, f.name, args) } }))
   const runner = client.chat.completions.runTools({ model: 'm', messages: [{ role: 'user', content: 'Greet.' }], tools: runnable })
   assert.equal(await runner.finalContent(), 'done')
   for (const body of model.bodies) assert.deepEqual(body.tools, tools)
   assert.match(model.bodies[1].messages.at(-1).content, /Hello, World!/)
 })
 
-test('openai: Responses sends them as they are', async (t) => {
+test('openai: Responses sends the tools unchanged', async (t) => {
   const tools = exported('booster', 'responses', '--strict')
   const call = { type: 'function_call', id: 'fc_1', call_id: 'call-1', name: 'hello', arguments: '{"name":"Ada"}', status: 'completed' }
   const model = await fakeModel(t, { id: 'r', object: 'response', status: 'completed', model: 'm', output: [call] })
   const client = new OpenAI({ apiKey: 'none', baseURL: model.url, maxRetries: 0 })
   const { output: [called] } = await client.responses.create({ model: 'm', input: 'Greet Ada.', tools })
   const url = await serve(t, workspace(), '--toolsets', 'booster')
-  assert.equal(greetingOf(await carryOut(url, called.name, JSON.parse(called.arguments))), 'Hello, Ada!')
+  assert.equal(greetingOf(await executeCall(url, called.name, JSON.parse(called.arguments))), 'Hello, Ada!')
   assert.deepEqual(model.bodies[0].tools, tools)
 })

@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// TestUsersApart: a token that acts for one user does not learn what the agents of
-// others asked, read or worked on.
-func TestUsersApart(t *testing.T) {
+// TestUserIsolation checks that a token of one user does not see what the agents of other users
+// searched, read or changed.
+func TestUserIsolation(t *testing.T) {
 	t.Parallel()
-	s := newSpace(t, map[string]string{"docs/pay.md": "# Pay\n\nHow pay is computed.\n"})
+	s := newWorkspace(t, map[string]string{"docs/pay.md": "# Pay\n\nHow pay is computed.\n"})
 	ada := s.token("--name", "ada-agent", "--scopes", "*:read,*:write", "--user", "ada")
 	bob := s.token("--name", "bob-agent", "--scopes", "*:read,*:write", "--user", "bob")
 	all := s.token("--name", "watcher", "--scopes", "*:read", "--user", "*")
@@ -30,28 +30,27 @@ func TestUsersApart(t *testing.T) {
 	for name, one := range map[string]struct {
 		token string
 		sees  bool
-	}{"bob": {bob, true}, "ada": {ada, false}, "a watcher": {all, true}} {
+	}{"bob": {bob, true}, "ada": {ada, false}, "a token for all users": {all, true}} {
 		if text := recent(one.token); strings.Contains(text, "zebrafish") != one.sees || !strings.Contains(text, "Recent sessions") {
-			t.Errorf("%s reads of sessions:\n%s", name, text)
+			t.Errorf("%s got these sessions:\n%s", name, text)
 		}
 	}
 	if got := w.post("/tools/context_search", `{"query":"zebrafish","limit":20}`, bearer(ada)); strings.Contains(strings.ReplaceAll(string(got.body), `"query":"zebrafish"`, ""), "zebrafish") {
-		t.Errorf("ada finds %s", got.body)
+		t.Errorf("ada found %s", got.body)
 	}
 	header := modernHeaders("completion/complete", "")
 	header.Set("Authorization", "Bearer "+ada)
 	params := modernParams(`"ref":{"type":"ref/resource","uri":"tasks://{user_id}"},"argument":{"name":"user_id","value":""}`, `{}`)
 	if got := w.post("/mcp", requestLine("2", "completion/complete", params), header); strings.Contains(string(got.body), "bob") || !strings.Contains(string(got.body), `"values"`) {
-		t.Errorf("ada is offered %s", got.body)
+		t.Errorf("the completion for ada is %s", got.body)
 	}
 	w.end()
 }
 
-// TestKeysAreOutOfReach: the key of the certificate may lie in the workspace, and no tool
-// reads it.
-func TestKeysAreOutOfReach(t *testing.T) {
+// TestPrivateKeyIsHidden checks that no tool reads the TLS key, even if it is in the workspace.
+func TestPrivateKeyIsHidden(t *testing.T) {
 	t.Parallel()
-	s := newSpace(t, map[string]string{"tls-secret": "PRIVATE", "cert": "PUBLIC"})
+	s := newWorkspace(t, map[string]string{"tls-secret": "PRIVATE", "cert": "PUBLIC"})
 	call := func(tool, argument string) string {
 		return s.remit("call", tool, argument, "--root", s.root, "--tls-cert", s.path("cert"), "--tls-key", s.path("tls-secret")).out
 	}
@@ -63,24 +62,24 @@ func TestKeysAreOutOfReach(t *testing.T) {
 	}
 }
 
-// TestLinkLeadsToTheServer: a link leads to where this workspace is served, whichever
-// port that is, and to the usual place once nobody serves it.
-func TestLinkLeadsToTheServer(t *testing.T) {
+// TestLoginLinkUsesServerAddress checks that a login link has the address of the server that serves
+// this workspace, and the default address if no server runs.
+func TestLoginLinkUsesServerAddress(t *testing.T) {
 	t.Parallel()
-	s := newSpace(t, nil)
+	s := newWorkspace(t, nil)
 	link := func() string { return s.remit("token", "link", "--root", s.root).out }
 	if got := link(); !strings.HasPrefix(got, "http://127.0.0.1:8722/") {
-		t.Errorf("before: %s", got)
+		t.Errorf("before the server started: %s", got)
 	}
 	w := s.serve()
 	if got := link(); !strings.HasPrefix(got, w.url+"/console/login?token=") {
-		t.Errorf("the link is %s, but %s is served", got, w.url)
+		t.Errorf("the link is %s, but the server's address is %s", got, w.url)
 	}
 	w.end()
 	if got := link(); !strings.HasPrefix(got, "http://127.0.0.1:8722/") {
-		t.Errorf("afterwards: %s", got)
+		t.Errorf("after the server ended: %s", got)
 	}
 	if _, err := os.Stat(s.path("served")); err == nil {
-		t.Error("the workspace holds a note")
+		t.Error("the file with the server's address is still in the workspace")
 	}
 }

@@ -8,37 +8,38 @@ import (
 	"testing"
 )
 
-// TestFreshFiles: whatever was done to a file a moment ago is seen by the next search, a thousand
-// times in a row, with the system telling what changes and without.
-func TestFreshFiles(t *testing.T) {
+// TestSearchSeesChangedFiles checks that a search sees every change made right before it: 1,000
+// changes in a row, with and without file system events.
+func TestSearchSeesChangedFiles(t *testing.T) {
 	t.Parallel()
 	for _, watch := range []string{"on", "off"} {
 		t.Run("watch "+watch, func(t *testing.T) {
 			t.Parallel()
-			s := newSpace(t, nil)
+			s := newWorkspace(t, nil)
 			for n := range 200 {
 				s.write(fmt.Sprintf("src/module%d/file%d.go", n%20, n), fmt.Sprintf("package module\n\n// nothing %d\n", n))
 			}
 			server := s.stdio("--toolsets", "context", "--rate-limits", "off", "--watch", watch)
 			changes := &changes{s: s, server: server, holds: map[string]string{}}
-			for n := range 200 { // of five changes each
-				changes.round(n)
+			for n := range 200 { // five changes each
+				changes.change(n)
 			}
 		})
 	}
 }
 
-// changes are made to files, each looked for by the next search.
+// changes changes files, and searches after each change.
 type changes struct {
-	s      *space
-	server *server
-	holds  map[string]string // the word that each file has
+	s      *workspace
+	server *stdioServer
+	holds  map[string]string // the word in each file
 }
 
-func (c *changes) round(n int) {
+func (c *changes) change(n int) {
 	c.s.t.Helper()
 	name := fmt.Sprintf("src/module%d/new%d.go", n%25, n%50)
-	word := func(step int) string { return fmt.Sprintf("needle%05d%d", n, step) } // of one length, so that no size tells
+	// All of the same length, so that file sizes do not reveal a change.
+	word := func(step int) string { return fmt.Sprintf("needle%05d%d", n, step) }
 	c.write(name, word(1))
 	c.write(name, word(2))
 	other := fmt.Sprintf("src/other%d/%d.go", n%3, n)
@@ -46,13 +47,13 @@ func (c *changes) round(n int) {
 	c.s.check(os.Rename(c.s.path(name), c.s.path(other)))
 	delete(c.holds, name)
 	c.holds[other] = word(2)
-	c.look(word(2))
+	c.search(word(2))
 	draft := c.s.path(other) + ".tmp"
 	c.s.check(os.WriteFile(draft, []byte(word(3)+"\n"), 0o644))
 	c.s.check(os.Rename(draft, c.s.path(other)))
 	c.holds[other] = word(3)
-	c.look(word(2))
-	c.look(word(3))
+	c.search(word(2))
+	c.search(word(3))
 	if n%2 == 0 {
 		c.s.check(os.Remove(c.s.path(other)))
 	} else {
@@ -64,18 +65,18 @@ func (c *changes) round(n int) {
 		}
 	}
 	delete(c.holds, other)
-	c.look(word(3))
+	c.search(word(3))
 }
 
 func (c *changes) write(name, word string) {
 	c.s.t.Helper()
 	c.s.write(name, word+"\n")
 	c.holds[name] = word
-	c.look(word)
+	c.search(word)
 }
 
-// look searches for a word, and expects the files that have it.
-func (c *changes) look(word string) {
+// search searches for a word, and expects the files that contain it.
+func (c *changes) search(word string) {
 	c.s.t.Helper()
 	var want, got []string
 	for file, holds := range c.holds {
@@ -88,17 +89,17 @@ func (c *changes) look(word string) {
 		got = append(got, f.File)
 	}
 	if !slices.Equal(got, want) {
-		c.s.t.Fatalf("%s is found in %v, but is in %v", word, got, want)
+		c.s.t.Fatalf("found %s in %v, want %v", word, got, want)
 	}
 }
 
-// TestFreshRules: what is ignored changes with the files that say so.
-func TestFreshRules(t *testing.T) {
+// TestSearchSeesChangedIgnoreRules checks that a search applies changed ignore files.
+func TestSearchSeesChangedIgnoreRules(t *testing.T) {
 	t.Parallel()
 	for _, watch := range []string{"on", "off"} {
 		t.Run("watch "+watch, func(t *testing.T) {
 			t.Parallel()
-			s := newSpace(t, map[string]string{"a.txt": "needle\n", "sub/b.txt": "needle\n", "sub/deep/c.txt": "needle\n"})
+			s := newWorkspace(t, map[string]string{"a.txt": "needle\n", "sub/b.txt": "needle\n", "sub/deep/c.txt": "needle\n"})
 			server := s.stdio("--toolsets", "context", "--rate-limits", "off", "--watch", watch)
 			expect := func(want ...string) {
 				t.Helper()

@@ -15,21 +15,21 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// stays marks the document, so that stayed can tell whether it was loaded again.
-func (v *tab) stays() { evaluate[bool](v, `window.sameDocument = true`) }
+// markDocument marks the document, so that checkNotReloaded can see whether it was reloaded.
+func (v *tab) markDocument() { evaluate[bool](v, `window.sameDocument = true`) }
 
-func (v *tab) stayed() {
+func (v *tab) checkNotReloaded() {
 	v.t.Helper()
 	if !evaluate[bool](v, `window.sameDocument === true`) {
-		v.t.Errorf("%s was loaded again", v.address())
+		v.t.Errorf("%s was reloaded", v.address())
 	}
 }
 
-// TestToolInABrowser: a person tries a tool through the form that its contract makes,
-// and what the page gives to copy works where it is pasted.
+// TestToolInABrowser checks that a person can call a tool through the form made from its contract,
+// and that the commands which the page offers to copy work.
 func TestToolInABrowser(t *testing.T) {
 	t.Parallel()
-	s := newSpace(t, nil)
+	s := newWorkspace(t, nil)
 	w := s.serve()
 	ada := openBrowser(t).window(w, "approver", "ada")
 	ada.open("/console/tools/add_task")
@@ -39,30 +39,29 @@ func TestToolInABrowser(t *testing.T) {
 		chromedp.SetValue(field("priority"), "High"), chromedp.SendKeys(field("due_date"), "someday"),
 	)
 	ada.press("Call add_task")
-	ada.sees("due_date")
+	ada.waitForText("due_date")
 	if wrong := evaluate[string](ada, `document.querySelector("[aria-invalid]")?.id ?? ""`); wrong != "arg-due_date" {
-		t.Errorf("what is wrong is said of %q", wrong)
+		t.Errorf("the error belongs to the field %q", wrong)
 	}
 	ada.run(chromedp.SetValue(field("due_date"), "2030-01-31"))
 	ada.press("Call add_task")
-	ada.sees(`"title": "Water <b>the</b> garden"`)
-	ada.shot("tried")
+	ada.waitForText(`"title": "Water <b>the</b> garden"`)
+	ada.screenshot("tried")
 	if got := w.post("/tools/list_tasks", `{"user_id":"ada"}`, nil); !strings.Contains(string(got.body), `"due_date":"2030-01-31"`) || strings.Contains(string(got.body), `"description":""`) {
-		t.Errorf("the list holds %s", got.body)
+		t.Errorf("the list contains %s", got.body)
 	}
-	ada.clean("a tool")
-	ada.copies(s, "curl", `"title":"Buy groceries"`)
-	ada.copies(s, "cli", `"title":"Buy groceries"`)
+	ada.checkFaults("a tool")
+	ada.copyAndRun(s, "curl", `"title":"Buy groceries"`)
+	ada.copyAndRun(s, "cli", `"title":"Buy groceries"`)
 	w.end()
-	s.auditHolds()
+	s.verifyAudit()
 }
 
-// copies presses a button that copies, which says so once the browser has done it, and
-// runs what was copied.
-func (v *tab) copies(s *space, kind, want string) {
+// copyAndRun presses a copy button, waits until the page confirms it, and runs the copied command.
+func (v *tab) copyAndRun(s *workspace, kind, want string) {
 	v.t.Helper()
 	v.run(chromedp.Click(chromedp.CSS(`[data-copy="snippet-` + kind + `"]`)))
-	v.sees("Copied")
+	v.waitForText("Copied")
 	pasted := v.clipboard()
 	cmd := exec.Command("bash", "-c", pasted)
 	cmd.Dir, cmd.Env = s.root, environment(append(s.env, "PATH="+filepath.Dir(remitBin)+":/usr/local/bin:/usr/bin:/bin")...)
@@ -71,7 +70,7 @@ func (v *tab) copies(s *space, kind, want string) {
 	}
 }
 
-// clipboard is what was copied last.
+// clipboard returns the text that was copied last.
 func (v *tab) clipboard() string {
 	v.t.Helper()
 	_, err := chromedp.Call(v.ctx, browsers.SetPermission, browsers.SetPermissionParams{
@@ -84,151 +83,151 @@ func (v *tab) clipboard() string {
 	return evaluate[string](v, `navigator.clipboard.readText()`)
 }
 
-// TestCallsInABrowser: calls appear while somebody looks; what pages read to show
-// themselves is no call, and is there for whoever asks for it.
+// TestCallsInABrowser checks that new calls appear on open pages. Reads that pages do for
+// themselves are listed only on request.
 func TestCallsInABrowser(t *testing.T) {
 	t.Parallel()
-	s := newSpace(t, nil)
+	s := newWorkspace(t, nil)
 	w := s.serve()
 	b := openBrowser(t)
 	ada, bob := b.window(w, "viewer", "ada"), b.window(w, "viewer", "bob")
 	ada.open("/")
-	ada.sees("No calls yet")
-	ada.stays()
+	ada.waitForText("No calls yet")
+	ada.markDocument()
 	bob.open("/console/calls")
-	bob.stays()
+	bob.markDocument()
 	w.post("/tools/hello", `{"name":"Ada"}`, nil)
-	ada.sees("learning-os/hello")
-	bob.sees("learning-os/hello")
-	ada.stayed()
-	bob.stayed()
+	ada.waitForText("learning-os/hello")
+	bob.waitForText("learning-os/hello")
+	ada.checkNotReloaded()
+	bob.checkNotReloaded()
 	ada.open("/console/tasks?user=ada")
 	w.post("/tools/hello", `{}`, nil)
-	bob.sees("invalid")
+	bob.waitForText("invalid")
 	if strings.Contains(bob.text(), "tasks/list_tasks") {
-		t.Error("what a page reads is listed as a call")
+		t.Error("a page's own read is listed as a call")
 	}
 	bob.open("/console/calls?face=page")
-	bob.sees("tasks/list_tasks")
+	bob.waitForText("tasks/list_tasks")
 	bob.open("/console/calls?view=times&tool=learning-os/hello")
-	bob.sees("invalid 1")
+	bob.waitForText("invalid 1")
 	if drawn := evaluate[int](bob, `new Promise(done => { const look = () => document.querySelectorAll(".plot canvas").length ? done(document.querySelectorAll(".plot canvas").length) : setTimeout(look, 20); look(); })`); drawn != 2 {
-		t.Errorf("%d charts", drawn)
+		t.Errorf("%d charts, want 2", drawn)
 	}
-	bob.as(look{"light", 1280})
-	bob.settled()
-	bob.shot("times")
-	ada.clean("tasks")
-	bob.clean("calls")
+	bob.emulate(viewport{"light", 1280})
+	bob.waitSettled()
+	bob.screenshot("times")
+	ada.checkFaults("tasks")
+	bob.checkFaults("calls")
 	w.end()
 }
 
-// TestDecidedElsewhere: who looks at a request is told when somebody decides it in a
-// terminal, and the caller is told why.
-func TestDecidedElsewhere(t *testing.T) {
+// TestDecisionInTerminal checks that an open page shows a decision made in a terminal, and that the
+// caller gets the reason.
+func TestDecisionInTerminal(t *testing.T) {
 	t.Parallel()
-	s := newSpace(t, nil)
+	s := newWorkspace(t, nil)
 	w := s.serve()
 	ada := openBrowser(t).window(w, "approver", "ada")
 	id := w.request("from elsewhere")
 	ada.open("/console/approvals/" + id)
-	ada.stays()
+	ada.markDocument()
 	ada.run(chromedp.SendKeys(chromedp.CSS("#reason"), "half a reason"))
-	w.request("another one") // which must not disturb what is being typed
-	ada.sees("2 waiting")
+	w.request("another one") // must not change the text that the person types
+	ada.waitForText("2 waiting")
 	if typed := evaluate[string](ada, `document.activeElement.id + ": " + document.activeElement.value`); typed != "reason: half a reason" {
-		t.Errorf("what was being typed is %q", typed)
+		t.Errorf("the text field contains %q", typed)
 	}
 	if got := s.remit("approvals", "deny", id, "--reason", "not <b>this</b> week", "--root", s.root); got.code != 0 {
 		t.Fatalf("deny: %+v", got)
 	}
-	ada.sees("Reason: not <b>this</b> week")
-	ada.sees("Nothing was run")
-	ada.stayed()
+	ada.waitForText("Reason: not <b>this</b> week")
+	ada.waitForText("Nothing was run")
+	ada.checkNotReloaded()
 	if buttons := evaluate[int](ada, `document.querySelectorAll("main form button").length`); buttons != 0 {
-		t.Errorf("%d buttons are left", buttons)
+		t.Errorf("%d buttons, want none", buttons)
 	}
-	ada.shot("told")
-	ada.clean("a request")
+	ada.screenshot("told")
+	ada.checkFaults("a request")
 	again := w.post("/tools/write_memory_entry", entryOf("from elsewhere"), nil)
 	if again.status != http.StatusForbidden || !strings.Contains(string(again.body), "not <b>this</b> week") && !strings.Contains(string(again.body), `not \u003cb`) {
-		t.Errorf("the caller is told %d %s", again.status, again.body)
+		t.Errorf("the caller got %d %s", again.status, again.body)
 	}
 	w.end()
 }
 
-// TestKeyboardAlone: on a phone's width, without pointing at anything, somebody finds a
-// request and approves it, and always sees where they are.
-func TestKeyboardAlone(t *testing.T) {
+// TestKeyboardOnly checks that a person with a narrow window and only a keyboard can find and
+// approve a request, and always sees which element has the focus.
+func TestKeyboardOnly(t *testing.T) {
 	t.Parallel()
-	s := newSpace(t, nil)
+	s := newWorkspace(t, nil)
 	w := s.serve()
 	ada := openBrowser(t).window(w, "approver", "ada")
-	ada.as(look{"light", 390})
+	ada.emulate(viewport{"light", 390})
 	id := w.request("by keyboard")
 	ada.open("/console/tools")
 	ada.key(kb.Tab)
 	if on := evaluate[string](ada, `document.activeElement.className`); on != "skip" {
-		t.Errorf("the first stop is %q", on)
+		t.Errorf("the first element with focus is %q", on)
 	}
-	ada.reach(".menu > summary")
+	ada.tabTo(".menu > summary")
 	ada.key(kb.Enter)
-	ada.reach(`.menu a[href="/console/tools"]`)
+	ada.tabTo(`.menu a[href="/console/tools"]`)
 	ada.key(kb.Escape)
 	if evaluate[bool](ada, `document.querySelector(".menu").open || !document.activeElement.matches("summary")`) {
 		t.Error("Escape does not close the menu")
 	}
 	ada.key(kb.Enter)
-	ada.reach(`.menu a[href="/console/approvals"]`)
-	ada.follow("/console/approvals")
-	ada.reach(`main a[href="/console/approvals/` + id + `"]`)
-	ada.follow("/console/approvals/" + id)
-	ada.reach("#reason")
+	ada.tabTo(`.menu a[href="/console/approvals"]`)
+	ada.followLink("/console/approvals")
+	ada.tabTo(`main a[href="/console/approvals/` + id + `"]`)
+	ada.followLink("/console/approvals/" + id)
+	ada.tabTo("#reason")
 	ada.key("fine")
-	ada.reach(`button[value="approve"]`)
+	ada.tabTo(`button[value="approve"]`)
 	ada.key(kb.Enter)
-	ada.sees("The agent may now repeat the same call")
-	ada.clean("by keyboard")
+	ada.waitForText("The agent may now repeat the same call")
+	ada.checkFaults("by keyboard")
 	if again := w.post("/tools/write_memory_entry", entryOf("by keyboard"), nil); again.status != http.StatusOK {
 		t.Errorf("the call got %d %s", again.status, again.body)
 	}
 	w.end()
 }
 
-// key presses keys, one after the other.
+// key presses keys one after another.
 func (v *tab) key(keys string) {
 	v.t.Helper()
 	v.run(chromedp.KeyEvent(keys))
 }
 
-// reach goes on from stop to stop until it is at an element, and checks that each stop
-// can be seen.
-func (v *tab) reach(selector string) {
+// tabTo presses Tab until an element has the focus, and checks that each element on the way shows
+// its focus.
+func (v *tab) tabTo(selector string) {
 	v.t.Helper()
 	for range 80 {
 		v.key(kb.Tab)
 		at := evaluate[string](v, `(() => { const e = document.activeElement, s = getComputedStyle(e); return s.outlineStyle === "none" || s.outlineWidth === "0px" ? "cannot be seen: " + e.outerHTML : "" })()`)
 		if at != "" {
-			v.t.Errorf("a stop %s", clip(at))
+			v.t.Errorf("the element with focus %s", clip(at))
 		}
 		if evaluate[bool](v, fmt.Sprintf(`document.activeElement.matches(%q)`, selector)) {
 			return
 		}
 	}
-	v.t.Fatalf("no key leads to %s at %s\n%s", selector, v.address(), v.shot("failed"))
+	v.t.Fatalf("Tab does not reach %s at %s\n%s", selector, v.address(), v.screenshot("failed"))
 }
 
-// follow opens the link that has the focus, and waits for its page.
-func (v *tab) follow(path string) {
+// followLink opens the link that has the focus, and waits for its page.
+func (v *tab) followLink(path string) {
 	v.t.Helper()
-	ctx, cancel := context.WithTimeout(v.ctx, patience)
+	ctx, cancel := context.WithTimeout(v.ctx, timeout)
 	defer cancel()
 	if _, err := chromedp.RunResponse(ctx, chromedp.KeyEvent(kb.Enter)); err != nil {
 		v.t.Fatal(err)
 	}
-	for deadline := time.Now().Add(patience); pathOf(v.address()) != path; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout); pathOf(v.address()) != path; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			v.t.Fatalf("at %s, not at %s", v.address(), path)
+			v.t.Fatalf("at %s, want %s", v.address(), path)
 		}
 	}
 }

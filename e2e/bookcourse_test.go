@@ -12,10 +12,10 @@ import (
 	"remit/internal/toolsets/books/bookstest"
 )
 
-// walkedBook is the book that is made of a course.
-const walkedBook = "walked-book"
+// courseBook is the id of the book that is imported from the course.
+const courseBook = "walked-book"
 
-// importReport is what "remit books import --json" tells.
+// importReport is the output of "remit books import --json".
 type importReport struct {
 	Book  string
 	Files []struct {
@@ -24,49 +24,49 @@ type importReport struct {
 	}
 }
 
-// A course of hundreds of files becomes a book as it is, and every tool finds its way
-// through it.
-func TestWalkThroughACourse(t *testing.T) {
+// TestCourseAsBook imports a course of hundreds of files unchanged as a book, and calls every book
+// tool on it.
+func TestCourseAsBook(t *testing.T) {
 	t.Parallel()
-	onEachLibrary(t, func(t *testing.T, s *space) {
+	onEachLibrary(t, func(t *testing.T, s *workspace) {
 		course := bookstest.Course(7, 320)
 		s.check(os.CopyFS(s.path("The Course"), course))
-		got := s.remit("books", "import", s.path("The Course"), "--book", walkedBook, "--json")
+		got := s.remit("books", "import", s.path("The Course"), "--book", courseBook, "--json")
 		var report importReport
 		if err := json.Unmarshal([]byte(got.out), &report); err != nil || got.code != 0 {
 			t.Fatalf("import: exit %d, %v: %s%s", got.code, err, clip(got.out), clip(got.errOut))
 		}
 		w := s.serve("--toolsets", "books")
-		walk := &bookWalk{web: w}
+		walk := &bookWalk{httpServer: w}
 		for _, file := range report.Files {
 			before := string(course[file.From].Data)
 			if path.Ext(file.To) != ".md" {
 				continue
 			}
 			if now := walk.read(file.To); file.Links == 0 && now != before || len(now) == 0 {
-				t.Errorf("%s is not what %s was", file.To, file.From)
+				t.Errorf("%s differs from %s", file.To, file.From)
 			}
 		}
 		walk.search(len(report.Files))
 		walk.assets()
 		walk.change()
 		w.end()
-		if got := s.remit("books", "validate", walkedBook, "--json"); got.code > 1 || !json.Valid([]byte(got.out)) {
+		if got := s.remit("books", "validate", courseBook, "--json"); got.code > 1 || !json.Valid([]byte(got.out)) {
 			t.Errorf("validate: exit %d: %s%s", got.code, clip(got.out), clip(got.errOut))
 		}
 	})
 }
 
-// bookWalk calls one tool after the other.
-type bookWalk struct{ *web }
+// bookWalk calls one book tool after another.
+type bookWalk struct{ *httpServer }
 
 func (w *bookWalk) call(tool string, args map[string]any, into any) {
 	w.t.Helper()
 	if tool != "list_books" {
-		args["book_id"] = walkedBook
+		args["book_id"] = courseBook
 	}
 	body, err := json.Marshal(args)
-	w.space.check(err)
+	w.workspace.check(err)
 	got := w.post("/tools/"+tool, string(body), nil)
 	if got.status != http.StatusOK {
 		w.t.Fatalf("%s %s: status %d: %s", tool, body, got.status, clip(got.body))
@@ -81,7 +81,7 @@ func (w *bookWalk) read(path string) string {
 	var a bookAnswer
 	w.call("read_content", map[string]any{"path": path}, &a)
 	if hashOf(a.Content) != a.HashOfRead {
-		w.t.Errorf("%s: the hash is that of something else", path)
+		w.t.Errorf("%s: the hash does not match the content", path)
 	}
 	return a.Content
 }
@@ -92,13 +92,13 @@ func (w *bookWalk) search(files int) {
 		BookID string `json:"book_id"`
 	}
 	w.call("list_books", map[string]any{}, &listed)
-	if len(listed) != 1 || listed[0].BookID != walkedBook {
-		w.t.Errorf("the books are %v", listed)
+	if len(listed) != 1 || listed[0].BookID != courseBook {
+		w.t.Errorf("got books %v", listed)
 	}
 	var paths []string
 	w.call("glob_search", map[string]any{"pattern": "**"}, &paths)
 	if len(paths) < files {
-		w.t.Errorf("%d files are found, %d were imported", len(paths), files)
+		w.t.Errorf("found %d files, imported %d", len(paths), files)
 	}
 	var lines []struct {
 		Path string `json:"file_path"`
@@ -106,7 +106,7 @@ func (w *bookWalk) search(files int) {
 	}
 	w.call("grep_search", map[string]any{"pattern": `^# `, "max_results": 1000}, &lines)
 	if len(lines) < 300 || !strings.HasPrefix(lines[0].Line, "# ") {
-		w.t.Errorf("%d headings are found", len(lines))
+		w.t.Errorf("found %d headings", len(lines))
 	}
 }
 
@@ -115,10 +115,10 @@ func (w *bookWalk) assets() {
 	var all []bookAnswer
 	w.call("list_assets", map[string]any{}, &all)
 	if len(all) < 30 {
-		w.t.Fatalf("%d assets", len(all))
+		w.t.Fatalf("found %d assets", len(all))
 	}
 	for _, a := range all[:3] {
-		if got := followed(w.t, http.MethodGet, a.CDN, nil, nil); got.status != http.StatusOK || int64(len(got.body)) != a.FileSize {
+		if got := fetch(w.t, http.MethodGet, a.CDN, nil, nil); got.status != http.StatusOK || int64(len(got.body)) != a.FileSize {
 			w.t.Errorf("%s: status %d, %d bytes of %d", a.CDN, got.status, len(got.body), a.FileSize)
 		}
 	}
@@ -128,12 +128,12 @@ func (w *bookWalk) assets() {
 	w.call("get_asset", map[string]any{"asset_type": "images", "filename": images[0].Filename}, &one)
 	w.call("upload_asset", map[string]any{"asset_type": "audio", "filename": "hello.mp3", "binary_data": "SUQz"}, &one)
 	w.call("get_book_archive", map[string]any{}, &one)
-	if got := followed(w.t, http.MethodGet, one.Archive, nil, nil); got.status != http.StatusOK || len(got.body) < 100_000 {
+	if got := fetch(w.t, http.MethodGet, one.Archive, nil, nil); got.status != http.StatusOK || len(got.body) < 100_000 {
 		w.t.Errorf("the archive: status %d, %d bytes", got.status, len(got.body))
 	}
 }
 
-// change writes, deletes and brings back.
+// change writes, deletes and restores a lesson.
 func (w *bookWalk) change() {
 	w.t.Helper()
 	var a bookAnswer
@@ -145,24 +145,25 @@ func (w *bookWalk) change() {
 	before := w.read("lessons/README.md")
 	w.call("write_content", map[string]any{"path": "lessons/README.md", "content": "# Anew", "file_hash": hashOf(before)}, &a)
 	w.call("delete_content", lesson, &a)
-	for _, version := range []string{"# Anew", before} { // what was deleted, then what was before that
-		command := []string{"books", "restore", walkedBook, "lessons/README.md"}
+	// Restore the deleted version, then the one before it.
+	for _, version := range []string{"# Anew", before} {
+		command := []string{"books", "restore", courseBook, "lessons/README.md"}
 		if version == before {
 			command = append(command, "--version", hashOf(before)[:12])
 		}
-		if got := w.space.remit(command...); got.code != 0 {
+		if got := w.workspace.remit(command...); got.code != 0 {
 			w.t.Fatalf("restore: exit %d: %s%s", got.code, got.out, got.errOut)
 		}
 		if now := w.read("lessons/README.md"); now != version {
-			w.t.Errorf("restored is %s, want %s", clip(now), clip(version))
+			w.t.Errorf("restored %s, want %s", clip(now), clip(version))
 		}
 	}
-	got := w.space.remit("books", "log", walkedBook, "lessons/README.md", "--json")
+	got := w.workspace.remit("books", "log", courseBook, "lessons/README.md", "--json")
 	if got.code != 0 || strings.Count(got.out, hashOf(before)) < 2 {
 		w.t.Errorf("log: exit %d: %s%s", got.code, clip(got.out), got.errOut)
 	}
-	out := filepath.Join(w.space.root, "out.zip")
-	if got := w.space.remit("books", "export", walkedBook, "-o", out); got.code != 0 {
+	out := filepath.Join(w.workspace.root, "out.zip")
+	if got := w.workspace.remit("books", "export", courseBook, "-o", out); got.code != 0 {
 		w.t.Errorf("export: exit %d: %s%s", got.code, got.out, got.errOut)
 	}
 }

@@ -19,104 +19,103 @@ import (
 	"time"
 )
 
-// web is a running "remit serve".
-type web struct {
-	t      *testing.T
-	space  *space
-	cmd    *exec.Cmd
-	url    string // without a path
-	stderr *syncBuffer
-	exit   chan struct{} // closed when the process has ended
-	last   atomic.Int64  // id of the last request
+// httpServer is a running "remit serve".
+type httpServer struct {
+	t         *testing.T
+	workspace *workspace
+	cmd       *exec.Cmd
+	url       string // without a path
+	stderr    *syncBuffer
+	exit      chan struct{} // closed when the process has exited
+	last      atomic.Int64  // id of the last request
 }
 
-var greeting = regexp.MustCompile(`(?m)^Remit \S+ serves (http://127\.0\.0\.1:\d+) .*\n(?:Console: .*\n)?`)
+var startupLines = regexp.MustCompile(`(?m)^Remit \S+ serves (http://127\.0\.0\.1:\d+) .*\n(?:Console: .*\n)?`)
 
 // serve starts a server on a free port; args follow "remit serve".
-func (s *space) serve(args ...string) *web {
+func (s *workspace) serve(args ...string) *httpServer {
 	s.t.Helper()
 	return s.serveWith(nil, args...)
 }
 
 // serveWith starts a server with more environment variables.
-func (s *space) serveWith(env []string, args ...string) *web {
+func (s *workspace) serveWith(env []string, args ...string) *httpServer {
 	s.t.Helper()
 	return s.serveVia(nil, env, args...)
 }
 
-// serveVia starts a server through a command that runs the one given to it.
-func (s *space) serveVia(via, env []string, args ...string) *web {
+// serveVia starts a server through another command, which runs the command in its arguments.
+func (s *workspace) serveVia(via, env []string, args ...string) *httpServer {
 	s.t.Helper()
 	command := slices.Concat(via, []string{remitBin, "serve", "--addr", "127.0.0.1:0", "--log-level", "warn", "--root", s.root}, args)
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Dir, cmd.Env = s.t.TempDir(), environment(append(s.env, env...)...)
-	w := &web{t: s.t, space: s, cmd: cmd, stderr: &syncBuffer{}, exit: make(chan struct{})}
+	w := &httpServer{t: s.t, workspace: s, cmd: cmd, stderr: &syncBuffer{}, exit: make(chan struct{})}
 	cmd.Stderr = w.stderr
 	s.check(cmd.Start())
 	go func() {
 		defer close(w.exit)
-		_ = cmd.Wait() // how it ended is in ProcessState
+		_ = cmd.Wait() // ProcessState has the exit code
 	}()
 	s.t.Cleanup(w.kill)
-	w.await()
+	w.waitReady()
 	return w
 }
 
-// await waits until the server says where it is.
-func (w *web) await() {
+// waitReady waits until the server logs its address.
+func (w *httpServer) waitReady() {
 	w.t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
-		if found := greeting.FindStringSubmatch(w.stderr.String()); found != nil {
+	for deadline := time.Now().Add(timeout); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+		if found := startupLines.FindStringSubmatch(w.stderr.String()); found != nil {
 			w.url = found[1]
 			return
 		}
 		select {
 		case <-w.exit:
-			w.t.Fatalf("it did not serve: %s", w.stderr)
+			w.t.Fatalf("the server did not start: %s", w.stderr)
 		default:
 		}
 	}
-	w.t.Fatalf("it does not say where it serves: %s", w.stderr)
+	w.t.Fatalf("the server does not log its address: %s", w.stderr)
 }
 
-// kill ends the process without a warning.
-func (w *web) kill() {
-	_ = w.cmd.Process.Kill() // it may have ended already
+// kill kills the process.
+func (w *httpServer) kill() {
+	_ = w.cmd.Process.Kill() // it may have exited already
 	<-w.exit
 }
 
-// end tells the server to end; it must leave in peace.
-func (w *web) end() {
+// end sends SIGTERM; the server must exit with code 0.
+func (w *httpServer) end() {
 	w.t.Helper()
-	w.space.check(w.cmd.Process.Signal(syscall.SIGTERM))
-	w.exited(0)
+	w.workspace.check(w.cmd.Process.Signal(syscall.SIGTERM))
+	w.checkExit(0)
 }
 
-// exited waits for the end of the process and checks how it ended: nothing but
-// the greeting may be on stderr.
-func (w *web) exited(code int) {
+// checkExit waits until the process has exited and checks the exit code. Only the startup lines may
+// be on stderr.
+func (w *httpServer) checkExit(code int) {
 	w.t.Helper()
 	select {
 	case <-w.exit:
-	case <-time.After(patience):
-		w.t.Fatalf("the server does not exit; stderr: %s", w.stderr)
+	case <-time.After(timeout):
+		w.t.Fatalf("the server did not exit before the timeout; stderr: %s", w.stderr)
 	}
 	if got := w.cmd.ProcessState.ExitCode(); got != code {
 		w.t.Errorf("exit code %d, want %d", got, code)
 	}
-	if text := complaints(greeting.ReplaceAllString(w.stderr.String(), "")); text != "" {
-		w.t.Errorf("on stderr: %s", text)
+	if text := unexpectedLog(startupLines.ReplaceAllString(w.stderr.String(), "")); text != "" {
+		w.t.Errorf("unexpected stderr: %s", text)
 	}
 }
 
-// The versions of the protocol that stand for its two eras here.
+// The protocol versions that represent the two eras in these tests.
 const (
 	legacyVersion = "2025-11-25"
 	modernVersion = "2026-07-28"
 )
 
-// modernParams gives the members of params what every request of the modern era
-// carries.
+// modernParams adds the fields that every request of the modern era needs to the members of params.
 func modernParams(members, capabilities string) string {
 	if members != "" {
 		members += ","
@@ -125,8 +124,8 @@ func modernParams(members, capabilities string) string {
 		members, modernVersion, capabilities)
 }
 
-// modernHeaders are those that a request of the modern era has over HTTP. name is
-// what the request is about; most are about nothing.
+// modernHeaders returns the HTTP headers of a request of the modern era. name is the tool, prompt
+// or URI of the request, if it has one.
 func modernHeaders(method, name string) http.Header {
 	h := http.Header{"Mcp-Protocol-Version": {modernVersion}, "Mcp-Method": {method}}
 	if name != "" {
@@ -135,14 +134,14 @@ func modernHeaders(method, name string) http.Header {
 	return h
 }
 
-// httpAnswer is what an HTTP request came to.
+// httpAnswer is the answer to an HTTP request.
 type httpAnswer struct {
 	status int
 	header http.Header
-	body   []byte // of a stream: its last message
+	body   []byte // the last message if it is a stream
 }
 
-// newPost prepares a request with a JSON body.
+// newPost returns a request with a JSON body.
 func newPost(ctx context.Context, url, body string, header http.Header) (*http.Request, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
@@ -156,7 +155,7 @@ func newPost(ctx context.Context, url, body string, header http.Header) (*http.R
 	return r, nil
 }
 
-// send sends a request and reads the answer to its end.
+// send sends a request and reads the whole answer.
 func send(client *http.Client, r *http.Request) (httpAnswer, error) {
 	response, err := client.Do(r)
 	if err != nil {
@@ -170,7 +169,7 @@ func send(client *http.Client, r *http.Request) (httpAnswer, error) {
 	return httpAnswer{response.StatusCode, response.Header, body}, err
 }
 
-// lastEvent gives the last message of a stream: the answer.
+// lastEvent returns the last message of a stream, which is the answer.
 func lastEvent(stream []byte) ([]byte, error) {
 	var last []byte
 	scanner := bufio.NewScanner(bytes.NewReader(stream))
@@ -181,18 +180,18 @@ func lastEvent(stream []byte) ([]byte, error) {
 		}
 	}
 	if last == nil {
-		return nil, fmt.Errorf("a stream without an answer: %s", clip(stream))
+		return nil, fmt.Errorf("the stream has no answer: %s", clip(stream))
 	}
 	return last, nil
 }
 
 // post sends a body to a path of the server.
-func (w *web) post(path, body string, header http.Header) httpAnswer {
+func (w *httpServer) post(path, body string, header http.Header) httpAnswer {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(w.t.Context(), timeout)
 	defer cancel()
 	r, err := newPost(ctx, w.url+path, body, header)
-	w.space.check(err)
+	w.workspace.check(err)
 	got, err := send(http.DefaultClient, r)
 	if err != nil {
 		w.t.Fatalf("post %s: %v; stderr: %s", path, err, w.stderr)
@@ -200,7 +199,7 @@ func (w *web) post(path, body string, header http.Header) httpAnswer {
 	return got
 }
 
-// nameOf finds what a request is about, for the header that says so.
+// nameOf returns the tool, prompt or URI of a request, for its header.
 func nameOf(params string) string {
 	var about struct{ Name, URI, TaskID string }
 	if err := json.Unmarshal([]byte(params), &about); err != nil {
@@ -209,21 +208,21 @@ func nameOf(params string) string {
 	return about.Name + about.URI + about.TaskID
 }
 
-// modern asks in the modern era.
-func (w *web) modern(method, members, capabilities string) message {
+// modern sends a request of the modern era.
+func (w *httpServer) modern(method, members, capabilities string) message {
 	w.t.Helper()
 	params := modernParams(members, capabilities)
 	got := w.post("/mcp", requestLine(fmt.Sprint(w.last.Add(1)), method, params), modernHeaders(method, nameOf(params)))
-	return readMessage(w.t, w.space.root, append(got.body, '\n'))
+	return readMessage(w.t, w.workspace.root, append(got.body, '\n'))
 }
 
-// modern asks in the modern era over stdio.
-func (r *server) modern(method, members, capabilities string) message {
+// modern sends a request of the modern era over stdio.
+func (r *stdioServer) modern(method, members, capabilities string) message {
 	r.t.Helper()
 	return r.ask(method, modernParams(members, capabilities))
 }
 
-func (r *server) kill() {
+func (r *stdioServer) kill() {
 	r.t.Helper()
-	r.space.check(r.cmd.Process.Kill())
+	r.workspace.check(r.cmd.Process.Kill())
 }

@@ -22,19 +22,19 @@ import (
 	"time"
 )
 
-// TestWiderAddresses: others can connect only where callers say who they are, and nobody
-// can listen in.
-func TestWiderAddresses(t *testing.T) {
-	s := newSpace(t, nil)
+// TestNonLoopbackAddresses checks that the server listens on other addresses than loopback only
+// with identity, and with TLS or behind a proxy.
+func TestNonLoopbackAddresses(t *testing.T) {
+	s := newWorkspace(t, nil)
 	cert, key := certificate(t)
 	refused := func(why string, args ...string) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), timeout)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, remitBin, append([]string{"serve", "--root", s.root, "--addr", "0.0.0.0:0"}, args...)...)
 		cmd.Env = environment(s.env...)
 		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), why) {
-			t.Errorf("%v: %v\n%s\nwant it to say %q", args, err, out, why)
+			t.Errorf("%v: %v\n%s\nwant an error that contains %q", args, err, out, why)
 		}
 	}
 	refused("--tls-cert")
@@ -55,10 +55,10 @@ func TestWiderAddresses(t *testing.T) {
 	line, err := bufio.NewReader(stderr).ReadString('\n')
 	port := regexp.MustCompile(`https://\S+:(\d+)`).FindStringSubmatch(line)
 	if err != nil || port == nil {
-		t.Fatalf("it does not serve: %s %v", line, err)
+		t.Fatalf("the server did not start: %s %v", line, err)
 	}
 	go func() { _, _ = io.Copy(io.Discard, stderr) }()
-	client := trusting(t, cert)
+	client := clientTrusting(t, cert)
 	for token, want := range map[string]int{"": 401, secret: 200} {
 		r, err := newPost(t.Context(), "https://localhost:"+port[1]+"/tools/list_tasks", `{"user_id":"ada"}`, nil)
 		s.check(err)
@@ -72,7 +72,7 @@ func TestWiderAddresses(t *testing.T) {
 	}
 }
 
-// certificate makes one for localhost, and gives its files.
+// certificate creates a certificate for localhost and returns its files.
 func certificate(t *testing.T) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -100,8 +100,8 @@ func certificate(t *testing.T) (cert, key string) {
 	return dir + "/cert.pem", dir + "/key.pem"
 }
 
-// trusting is a client that trusts one certificate.
-func trusting(t *testing.T, cert string) *http.Client {
+// clientTrusting returns a client that trusts one certificate.
+func clientTrusting(t *testing.T, cert string) *http.Client {
 	t.Helper()
 	text, err := os.ReadFile(cert)
 	if err != nil {

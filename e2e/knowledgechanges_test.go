@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// TestGoneIsGone: what was deleted, ignored or denied is not found by the next search, however many
-// files it is at once.
-func TestGoneIsGone(t *testing.T) {
+// TestRemovedFilesAreNotFound checks that the next search does not find files that were deleted,
+// ignored or denied, however many they are.
+func TestRemovedFilesAreNotFound(t *testing.T) {
 	t.Parallel()
-	s := newSpace(t, map[string]string{"README.md": "# Zoo\n\nA list of animals.\n"})
+	s := newWorkspace(t, map[string]string{"README.md": "# Zoo\n\nA list of animals.\n"})
 	for n := range 400 {
 		s.write(fmt.Sprintf("src/part%d/keeper%d.go", n%4, n), fmt.Sprintf("package part\n\n// Feed%d gives the quagga its hay number %d.\nfunc Feed%d() {}\n", n, n, n))
 	}
@@ -28,42 +28,43 @@ func TestGoneIsGone(t *testing.T) {
 		}
 		return some
 	}
-	s.indexed() // all of it, so that there is something to lose
+	s.updateIndex() // index all files first
 	if !from("src/") {
-		t.Fatal("nothing is found to begin with")
+		t.Fatal("nothing is found at first")
 	}
 	s.check(os.RemoveAll(s.path("src/part0")))
 	s.check(os.RemoveAll(s.path("src/part1")))
 	if from("src/part0") || from("src/part1") {
-		t.Error("what was deleted is found")
+		t.Error("a deleted file is found")
 	}
 	s.write(".gitignore", "src/part2/\n")
 	if from("src/part2") {
-		t.Error("what is ignored now is found")
+		t.Error("an ignored file is found")
 	}
 	s.write("src/part0/keeper.go", "package part\n\n// Feed gives the quagga its hay again.\nfunc Feed() {}\n")
-	for deadline := time.Now().Add(patience); !from("src/part0"); { // a search waits some seconds for it, and then answers without
+	// A search waits a few seconds for the index and then answers without the new files.
+	for deadline := time.Now().Add(timeout); !from("src/part0"); {
 		if time.Now().After(deadline) {
-			t.Fatal("what came back is not found")
+			t.Fatal("a restored file is not found")
 		}
 	}
 	server.end()
 	s.write("remit.yaml", "tools:\n  read_file:\n    deny: [\"src/part3/**\"]\n")
 	server = s.stdio("--toolsets", "context", "--rate-limits", "off")
 	if from("src/part3") {
-		t.Error("what is denied now is found")
+		t.Error("a denied file is found")
 	}
 }
 
-// TestDeniedFromTheFirstSearchOn: what is denied while nobody serves is found by no search, however
-// long it takes until all files were looked at.
-func TestDeniedFromTheFirstSearchOn(t *testing.T) {
+// TestDeniedFromTheFirstSearch checks that no search finds files that were denied while no server
+// ran, even before the server has looked at all files again.
+func TestDeniedFromTheFirstSearch(t *testing.T) {
 	t.Parallel()
-	s := newSpace(t, map[string]string{"private/a.md": "# Launch codes\n\nThe launch codes are swordfish and trout.\n"})
+	s := newWorkspace(t, map[string]string{"private/a.md": "# Launch codes\n\nThe launch codes are swordfish and trout.\n"})
 	for n := range 3000 {
 		s.write(fmt.Sprintf("src/part%d/keeper%d.go", n%100, n), fmt.Sprintf("package part\n\n// Feed%d gives the quagga its hay number %d.\nfunc Feed%d() {}\n", n, n, n))
 	}
-	s.indexed()
+	s.updateIndex()
 	const question = `{"query":"launch codes swordfish"}`
 	allowed := s.stdio("--toolsets", "context")
 	if answer := allowed.search(question); len(answer.Results) == 0 || answer.Results[0].Path != "private/a.md" {
@@ -73,7 +74,8 @@ func TestDeniedFromTheFirstSearchOn(t *testing.T) {
 	s.write("remit.yaml", "tools:\n  read_file:\n    deny: [\"private\"]\n")
 	server := s.stdio("--toolsets", "context", "--rate-limits", "off")
 	asked := []string{server.start("context_search", question)}
-	for server.early[asked[0]].ID == nil { // until the first, which waits for all files, is answered
+	// Until the first search, which waits for all files, is answered.
+	for server.early[asked[0]].ID == nil {
 		for range 40 {
 			server.ask("ping", "{}")
 		}
@@ -81,7 +83,7 @@ func TestDeniedFromTheFirstSearchOn(t *testing.T) {
 	}
 	for i, id := range asked {
 		if text := server.result(server.reply(id)).text; strings.Contains(text, "trout") {
-			t.Errorf("search %d of %d finds what is denied: %s", i, len(asked), text)
+			t.Errorf("search %d of %d finds a denied file: %s", i, len(asked), text)
 		}
 	}
 }

@@ -21,22 +21,22 @@ import (
 	"remit/internal/frontends/cli"
 )
 
-// front is one way in which a call reaches the engine.
-type front struct {
+// frontend is one way for a call to reach the engine.
+type frontend struct {
 	name string
-	// open opens the workspace of s for calls of a toolset, until the test ends.
-	open func(t *testing.T, s *space, set, mode string) callFunc
-	// waits says that it waits for a task as for any other call. The examples of a tool that
-	// is always a task are of clients that know none.
-	waits bool
+	// open opens the workspace s for calls to a toolset, until the test ends.
+	open func(t *testing.T, s *workspace, set, mode string) callFunc
+	// waitsForTasks says that the front end waits for an MCP task to finish. Examples of a tool
+	// that always runs as a task are for clients without task support.
+	waitsForTasks bool
 }
 
-// callFunc calls a tool in an open workspace and gives the body of the answer.
+// callFunc calls a tool in an open workspace and returns the body of the answer.
 type callFunc func(t *testing.T, tool string, args []byte) toolResult
 
-// fronts are all that there are; a new one is one line and one function. The first is the
-// one that the others are compared with.
-var fronts = []front{
+// frontends are all front ends. To add one, write one line here and one function. The others are
+// compared with the first one.
+var frontends = []frontend{
 	inProcess,
 	{"stdio", overStdio, false},
 	onCommandLine,
@@ -47,51 +47,52 @@ var fronts = []front{
 }
 
 // onCommandLine is the front end that opens the workspace for each call.
-var onCommandLine = front{"call", overCommandLine, true}
+var onCommandLine = frontend{"call", overCommandLine, true}
 
-// inProcess calls the engine itself.
-var inProcess = front{"engine", onEngine, false}
+// inProcess calls the engine directly.
+var inProcess = frontend{"engine", onEngine, false}
 
-// program runs app.Main as the shell would.
-func program(t *testing.T, s *space, stdin string, args ...string) outcome {
+// program runs app.Main in the test process.
+func program(t *testing.T, s *workspace, stdin string, args ...string) outcome {
 	t.Helper()
 	var out, errOut bytes.Buffer
-	code := app.Main(append(args, s.flags()...), s.lookup, strings.NewReader(stdin), &out, &errOut)
+	code := app.Main(append(args, s.flags()...), s.lookupEnv, strings.NewReader(stdin), &out, &errOut)
 	return outcome{code, out.String(), errOut.String()}
 }
 
-// lines is "remit stdio" within the test.
-type lines struct {
-	space *space
-	in    io.Writer
-	out   *bufio.Reader
-	last  int // id of the last request
+// stdioInProcess is "remit stdio" in the test process.
+type stdioInProcess struct {
+	workspace *workspace
+	in        io.Writer
+	out       *bufio.Reader
+	last      int // id of the last request
 }
 
-// openLines starts it. When the test ends it must end in peace, with nothing to complain of.
-func openLines(t *testing.T, s *space, set, mode string) *lines {
+// openStdio starts it. It must exit with code 0 and without unexpected log lines when the test
+// ends.
+func openStdio(t *testing.T, s *workspace, set, mode string) *stdioInProcess {
 	t.Helper()
 	stdin, in := io.Pipe()
 	out, stdout := io.Pipe()
 	var errOut syncBuffer
 	ended := make(chan int, 1)
 	go func() {
-		code := app.Main(append([]string{"stdio", "--toolsets", set, "--approve", mode}, s.flags()...), s.lookup, stdin, stdout, &errOut)
+		code := app.Main(append([]string{"stdio", "--toolsets", set, "--approve", mode}, s.flags()...), s.lookupEnv, stdin, stdout, &errOut)
 		stdout.Close()
 		ended <- code
 	}()
 	t.Cleanup(func() {
 		in.Close()
 		go func() { _, _ = io.Copy(io.Discard, out) }()
-		if code := <-ended; code != 0 || complaints(errOut.String()) != "" {
+		if code := <-ended; code != 0 || unexpectedLog(errOut.String()) != "" {
 			t.Errorf("exit %d: %s", code, &errOut)
 		}
 	})
-	return &lines{space: s, in: in, out: bufio.NewReader(out)}
+	return &stdioInProcess{workspace: s, in: in, out: bufio.NewReader(out)}
 }
 
-// ask sends a request and gives the answer; what a call tells on its way comes before.
-func (l *lines) ask(t *testing.T, method, params string) message {
+// ask sends a request and returns its answer. It skips notifications that come before.
+func (l *stdioInProcess) ask(t *testing.T, method, params string) message {
 	t.Helper()
 	l.last++
 	id := fmt.Sprint(l.last)
@@ -103,32 +104,32 @@ func (l *lines) ask(t *testing.T, method, params string) message {
 		if err != nil {
 			t.Fatalf("no answer: %v", err)
 		}
-		if m := readMessage(t, l.space.root, line); m.Method == "" && string(m.ID) == id {
+		if m := readMessage(t, l.workspace.root, line); m.Method == "" && string(m.ID) == id {
 			return m
 		}
 	}
 }
 
-func overStdio(t *testing.T, s *space, set, mode string) callFunc {
+func overStdio(t *testing.T, s *workspace, set, mode string) callFunc {
 	t.Helper()
-	l := openLines(t, s, set, mode)
+	l := openStdio(t, s, set, mode)
 	return func(t *testing.T, tool string, args []byte) toolResult {
 		t.Helper()
 		return resultIn(t, s, l.ask(t, "tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s}`, tool, args)))
 	}
 }
 
-func overModernStdio(t *testing.T, s *space, set, mode string) callFunc {
+func overModernStdio(t *testing.T, s *workspace, set, mode string) callFunc {
 	t.Helper()
-	l := openLines(t, s, set, mode)
+	l := openStdio(t, s, set, mode)
 	return func(t *testing.T, tool string, args []byte) toolResult {
 		t.Helper()
 		return resultIn(t, s, l.ask(t, "tools/call", modernParams(fmt.Sprintf(`"name":%q,"arguments":%s`, tool, args), `{}`)))
 	}
 }
 
-// resultIn reads the result of a call out of a message.
-func resultIn(t *testing.T, s *space, m message) toolResult {
+// resultIn decodes the result of a call.
+func resultIn(t *testing.T, s *workspace, m message) toolResult {
 	t.Helper()
 	if m.Error != nil && m.Error.Code == codeIncapable {
 		return incapable
@@ -136,42 +137,42 @@ func resultIn(t *testing.T, s *space, m message) toolResult {
 	if content, ok := contentOf(m); ok && m.Error == nil {
 		return content
 	}
-	return (&server{t: t, space: s}).result(m)
+	return (&stdioServer{t: t, workspace: s}).result(m)
 }
 
-// codeIncapable is how the modern era says that the client cannot do what the tool
-// needs. Every other front end words that as a failure of the tool.
+// codeIncapable is the error code of the modern era for a client without a capability that the tool
+// needs. Other front ends report a tool error instead.
 const codeIncapable = -32021
 
-// incapable stands for it.
+// incapable is the result for both forms of that error.
 var incapable = toolResult{"null", true}
 
-// contentOf is the answer of a tool that answers with content, in the form that
-// other front ends give it.
+// contentOf returns the answer of a tool that returns content, in the form of other front ends.
 func contentOf(m message) (toolResult, bool) {
 	var got struct {
 		Content    json.RawMessage `json:"content"`
 		Structured json.RawMessage `json:"structuredContent"`
 		IsError    bool            `json:"isError"`
 	}
-	_ = json.Unmarshal(m.Result, &got) // what is none has no content
+	_ = json.Unmarshal(m.Result, &got) // a result that does not decode has no content
 	return toolResult{fmt.Sprintf(`{"content":%s}`, got.Content), false}, got.Structured == nil && !got.IsError
 }
 
-func overCommandLine(_ *testing.T, s *space, set, mode string) callFunc {
+func overCommandLine(_ *testing.T, s *workspace, set, mode string) callFunc {
 	return func(t *testing.T, tool string, args []byte) toolResult {
 		t.Helper()
 		got := program(t, s, "", "call", tool, "--json", string(args), "--toolsets", set, "--approve", mode)
-		if text := complaints(got.errOut); text != "" && !strings.HasPrefix(text, "(truncated: ") || !strings.HasSuffix(got.out, "}\n") && !strings.HasSuffix(got.out, "]\n") {
+		if text := unexpectedLog(got.errOut); text != "" && !strings.HasPrefix(text, "(truncated: ") || !strings.HasSuffix(got.out, "}\n") && !strings.HasSuffix(got.out, "]\n") {
 			t.Fatalf("exit %d: %s%s", got.code, got.out, got.errOut)
 		}
 		return toolResult{strings.TrimSuffix(got.out, "\n"), got.code != 0}
 	}
 }
 
-func onEngine(t *testing.T, s *space, set, mode string) callFunc {
+func onEngine(t *testing.T, s *workspace, set, mode string) callFunc {
 	t.Helper()
-	opened := openSpace(t, s, set, mode, "127.0.0.1:8722") // where nobody listens: links are only compared
+	// No server listens there; links are only compared.
+	opened := openApp(t, s, set, mode, "127.0.0.1:8722")
 	return func(t *testing.T, tool string, args []byte) toolResult {
 		t.Helper()
 		tree, err := jsontree.Parse(args)
@@ -186,8 +187,8 @@ func onEngine(t *testing.T, s *space, set, mode string) callFunc {
 	}
 }
 
-// openSpace opens the workspace as the program would, until the test ends.
-func openSpace(t *testing.T, s *space, set, mode, addr string) *app.App {
+// openApp opens the workspace as the program does, until the test ends.
+func openApp(t *testing.T, s *workspace, set, mode, addr string) *app.App {
 	t.Helper()
 	data := filepath.Join(s.root, ".remit")
 	database := s.database
@@ -199,7 +200,7 @@ func openSpace(t *testing.T, s *space, set, mode, addr string) *app.App {
 		library = "file://" + filepath.Join(data, "library")
 	}
 	opened, err := app.Open(t.Context(), cli.Settings{
-		Root: s.root, Data: data, Books: []string{library}, Env: s.lookup, Addr: addr, Toolsets: []string{set}, Approve: approval.Mode(mode), RateLimits: true,
+		Root: s.root, Data: data, Books: []string{library}, Env: s.lookupEnv, Addr: addr, Toolsets: []string{set}, Approve: approval.Mode(mode), RateLimits: true,
 		Database: database, Config: filepath.Join(s.root, "remit.yaml"),
 	}, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	if err != nil {
@@ -213,10 +214,10 @@ func openSpace(t *testing.T, s *space, set, mode, addr string) *app.App {
 	return opened
 }
 
-// served serves the workspace over HTTP until the test ends, and gives the address.
-func served(t *testing.T, s *space, set, mode string) string {
+// serveHTTP serves the workspace over HTTP until the test ends, and returns its URL.
+func serveHTTP(t *testing.T, s *workspace, set, mode string) string {
 	t.Helper()
-	opened := openSpace(t, s, set, mode, "127.0.0.1:0")
+	opened := openApp(t, s, set, mode, "127.0.0.1:0")
 	ctx, stop := context.WithCancel(context.Background())
 	address, ended := make(chan string, 1), make(chan error, 1)
 	go func() { ended <- opened.Serve(ctx, func(url string) { address <- url }) }()
@@ -231,27 +232,27 @@ func served(t *testing.T, s *space, set, mode string) string {
 		return url
 	case err := <-ended:
 		stop()
-		t.Fatalf("it did not serve: %v", err)
+		t.Fatalf("the server did not start: %v", err)
 		return ""
 	}
 }
 
-// posted sends one request of a client that does not come back.
-func posted(t *testing.T, url, body string, header http.Header) httpAnswer {
+// postTo sends a POST request over a new connection.
+func postTo(t *testing.T, url, body string, header http.Header) httpAnswer {
 	t.Helper()
 	r, err := newPost(t.Context(), url, body, header)
-	return answered(t, r, err)
+	return sendOnce(t, r, err)
 }
 
-// fetched asks for a page, as such a client does.
-func fetched(t *testing.T, url string) httpAnswer {
+// getFrom sends a GET request over a new connection.
+func getFrom(t *testing.T, url string) httpAnswer {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	return answered(t, r, err)
+	return sendOnce(t, r, err)
 }
 
-// answered sends a request, if it could be made.
-func answered(t *testing.T, r *http.Request, err error) httpAnswer {
+// sendOnce sends a request over a new connection and returns the answer.
+func sendOnce(t *testing.T, r *http.Request, err error) httpAnswer {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -264,12 +265,12 @@ func answered(t *testing.T, r *http.Request, err error) httpAnswer {
 	return answer
 }
 
-func overHTTP(t *testing.T, s *space, set, mode string) callFunc {
+func overHTTP(t *testing.T, s *workspace, set, mode string) callFunc {
 	t.Helper()
-	url := served(t, s, set, mode)
+	url := serveHTTP(t, s, set, mode)
 	return func(t *testing.T, tool string, args []byte) toolResult {
 		t.Helper()
-		got := posted(t, url+"/tools/"+tool, string(args), nil)
+		got := postTo(t, url+"/tools/"+tool, string(args), nil)
 		failed := got.status != http.StatusOK
 		if outcome := got.header.Get("X-Remit-Outcome"); failed == (outcome == "ok") {
 			t.Errorf("status %d with the outcome %q", got.status, outcome)
@@ -278,22 +279,22 @@ func overHTTP(t *testing.T, s *space, set, mode string) callFunc {
 	}
 }
 
-func overMCP(t *testing.T, s *space, set, mode string) callFunc {
+func overMCP(t *testing.T, s *workspace, set, mode string) callFunc {
 	t.Helper()
-	const version = "2025-06-18" // whose clients are not asked to come back for the answer
-	url := served(t, s, set, mode) + "/mcp"
-	hello := posted(t, url, requestLine("1", "initialize", `{"protocolVersion":"`+version+`","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}`), nil)
+	const version = "2025-06-18" // its clients get the answer in the same request
+	url := serveHTTP(t, s, set, mode) + "/mcp"
+	hello := postTo(t, url, requestLine("1", "initialize", `{"protocolVersion":"`+version+`","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}`), nil)
 	header := http.Header{"Mcp-Protocol-Version": {version}, "Mcp-Session-Id": hello.header["Mcp-Session-Id"]}
 	return func(t *testing.T, tool string, args []byte) toolResult {
 		t.Helper()
-		got := posted(t, url, requestLine("2", "tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s}`, tool, args)), header)
+		got := postTo(t, url, requestLine("2", "tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s}`, tool, args)), header)
 		return resultIn(t, s, readMessage(t, s.root, append(got.body, '\n')))
 	}
 }
 
-func overModernMCP(t *testing.T, s *space, set, mode string) callFunc {
+func overModernMCP(t *testing.T, s *workspace, set, mode string) callFunc {
 	t.Helper()
-	url := served(t, s, set, mode) + "/mcp"
+	url := serveHTTP(t, s, set, mode) + "/mcp"
 	return func(t *testing.T, tool string, args []byte) toolResult {
 		t.Helper()
 		header := modernHeaders("tools/call", tool)
@@ -301,12 +302,12 @@ func overModernMCP(t *testing.T, s *space, set, mode string) callFunc {
 			header.Set("Mcp-Param-"+name, value)
 		}
 		params := modernParams(fmt.Sprintf(`"name":%q,"arguments":%s`, tool, args), `{}`)
-		got := posted(t, url, requestLine("1", "tools/call", params), header)
+		got := postTo(t, url, requestLine("1", "tools/call", params), header)
 		return resultIn(t, s, readMessage(t, s.root, append(got.body, '\n')))
 	}
 }
 
-// mirrored are the arguments that a client has to repeat in headers.
+// mirrored returns the arguments that a client must repeat in headers.
 func mirrored(t *testing.T, set, tool string, args []byte) map[string]string {
 	t.Helper()
 	sets, err := catalog.Load(hiddenSet)
@@ -326,7 +327,7 @@ func mirrored(t *testing.T, set, tool string, args []byte) map[string]string {
 			}
 		}
 	}
-	_ = json.Unmarshal(args, &given) // what is no object has nothing to repeat
+	_ = json.Unmarshal(args, &given) // arguments that are not an object have no headers
 	headers := map[string]string{}
 	for name, property := range input.Properties {
 		if value, there := given[name]; there && property.Header != "" {

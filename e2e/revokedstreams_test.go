@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// TestRevokedStreams: a token that is revoked hears nothing more on streams that it
-// opened before, of either era, while another token of the same user does.
+// TestRevokedStreams checks in both eras that streams opened with a revoked token get no more
+// events, while streams of another token of the same user still do.
 func TestRevokedStreams(t *testing.T) {
 	t.Parallel()
-	s := newSpace(t, nil)
+	s := newWorkspace(t, nil)
 	lost := s.token("--name", "lost", "--scopes", "*", "--user", "ada")
 	kept := s.token("--name", "kept", "--scopes", "*", "--user", "ada")
 	w := s.serve()
 	streams := map[string]<-chan string{
-		"GET": w.standing(lost, "tasks://ada"), "listen": w.listening(lost, "tasks://ada"),
-		"GET of another": w.standing(kept, "tasks://ada"), "listen of another": w.listening(kept, "tasks://ada"),
+		"GET": w.openSessionStream(lost, "tasks://ada"), "listen": w.openListenStream(lost, "tasks://ada"),
+		"GET with another token": w.openSessionStream(kept, "tasks://ada"), "listen with another token": w.openListenStream(kept, "tasks://ada"),
 	}
 	add := func(title string) {
 		t.Helper()
@@ -29,25 +29,25 @@ func TestRevokedStreams(t *testing.T) {
 	}
 	add("before")
 	for name, lines := range streams {
-		if !hears(lines, "notifications/resources/updated") {
-			t.Fatalf("%s: nothing came before it was revoked", name)
+		if !waitForLine(lines, "notifications/resources/updated") {
+			t.Fatalf("%s: no event before the token was revoked", name)
 		}
 	}
 	if got := s.remit("token", "revoke", "--root", s.root, "lost"); got.code != 0 {
 		t.Fatalf("token revoke: %s", got.errOut)
 	}
-	time.Sleep(1200 * time.Millisecond) // credentials are looked at once a second at most
+	time.Sleep(1200 * time.Millisecond) // tokens are checked once a second at most
 	add("after")
 	for name, lines := range streams {
-		if heard, want := hears(lines, "notifications/resources/updated"), strings.HasSuffix(name, "of another"); heard != want {
-			t.Errorf("%s: it heard of the change: %v, want %v", name, heard, want)
+		if heard, want := waitForLine(lines, "notifications/resources/updated"), strings.HasSuffix(name, "with another token"); heard != want {
+			t.Errorf("%s: got the event: %v, want %v", name, heard, want)
 		}
 	}
 	w.end()
 }
 
-// standing opens the stream of a session that watches a resource.
-func (w *web) standing(token, uri string) <-chan string {
+// openSessionStream opens the event stream of a session that subscribes to a resource.
+func (w *httpServer) openSessionStream(token, uri string) <-chan string {
 	w.t.Helper()
 	header := bearer(token)
 	begun := w.post("/mcp", requestLine("1", "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`), header)
@@ -56,29 +56,29 @@ func (w *web) standing(token, uri string) <-chan string {
 		w.t.Fatalf("subscribe: %d %s", got.status, got.body)
 	}
 	r, err := http.NewRequest(http.MethodGet, w.url+"/mcp", http.NoBody)
-	w.space.check(err)
+	w.workspace.check(err)
 	r.Header = header.Clone()
 	r.Header.Set("Accept", "text/event-stream")
-	return w.lines(r)
+	return w.streamLines(r)
 }
 
-// listening opens a stream of the modern era that watches a resource.
-func (w *web) listening(token, uri string) <-chan string {
+// openListenStream opens an event stream of the modern era that subscribes to a resource.
+func (w *httpServer) openListenStream(token, uri string) <-chan string {
 	w.t.Helper()
 	header := modernHeaders("subscriptions/listen", "")
 	header.Set("Authorization", "Bearer "+token)
 	params := modernParams(`"notifications":{"resourceSubscriptions":[`+quoted(uri)+`]}`, `{}`)
 	r, err := newPost(context.Background(), w.url+"/mcp", requestLine("1", "subscriptions/listen", params), header)
-	w.space.check(err)
-	return w.lines(r)
+	w.workspace.check(err)
+	return w.streamLines(r)
 }
 
-// lines gives the lines of a stream until it ends, or the test does.
-func (w *web) lines(r *http.Request) <-chan string {
+// streamLines returns the lines of a stream until it or the test ends.
+func (w *httpServer) streamLines(r *http.Request) <-chan string {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	response, err := http.DefaultClient.Do(r.WithContext(ctx)) //nolint:bodyclose // who reads it closes it
-	w.space.check(err)
+	response, err := http.DefaultClient.Do(r.WithContext(ctx)) //nolint:bodyclose // the reader closes it
+	w.workspace.check(err)
 	done, lines := make(chan struct{}), make(chan string, 1000)
 	go func() {
 		defer close(done)
@@ -98,9 +98,9 @@ func (w *web) lines(r *http.Request) <-chan string {
 	return lines
 }
 
-// hears waits for a line with these words; false if the stream ends before.
-func hears(lines <-chan string, words string) bool {
-	for timeout := time.After(patience); ; {
+// waitForLine waits for a line that contains a text. It returns false if the stream ends before.
+func waitForLine(lines <-chan string, words string) bool {
+	for timeout := time.After(timeout); ; {
 		select {
 		case line, open := <-lines:
 			if !open || strings.Contains(line, words) {
