@@ -128,8 +128,8 @@ func TestReadOnlyBooks(t *testing.T) {
 	}
 }
 
-// TestUnreachableBucket checks that an unreachable bucket does not stop a server, does not block the
-// books in a folder, and is reported by the health check.
+// TestUnreachableBucket checks that an unreachable bucket does not stop a server, does not block
+// the books in a folder, and is reported by the health check.
 func TestUnreachableBucket(t *testing.T) {
 	a := openBooks(t, func(s *cli.Settings) { s.Books = append(s.Books, away) })
 	if err := a.stores.reach(t.Context()); err != nil {

@@ -198,8 +198,8 @@ func TestReplicasHaveOneKey(t *testing.T) {
 	}
 }
 
-// TestDatabaseIsReachableAgain checks that calls fail with a plain message and without delay while the
-// database is unreachable, and work again afterwards.
+// TestDatabaseIsReachableAgain checks that calls fail with a plain message and without delay while
+// the database is unreachable, and work again afterwards.
 func TestDatabaseIsReachableAgain(t *testing.T) {
 	server := pgtest.New(t)
 	server.Stop(t)

@@ -33,8 +33,9 @@ type Call struct {
 	Key string
 }
 
-// Continuation is the state of a call that asks its client, from one attempt to the next. Whoever stores
-// it must protect it against forgery. Databases store it as JSON, so its tags must not change.
+// Continuation is the state of a call that asks its client, from one attempt to the next. Whoever
+// stores it must protect it against forgery. Databases store it as JSON, so its tags must not
+// change.
 type Continuation struct {
 	Attempt  int       `json:"round"`              // zero is the first attempt
 	Approved bool      `json:"approved,omitempty"` // a person has approved exactly this call
@@ -57,8 +58,8 @@ type Result struct {
 	// Replayed means that the answer is that of an earlier call with the same key; nothing was done
 	// now.
 	Replayed bool
-	// Suspended is not nil if the call continues later, or as a task; then all other fields but Tool are
-	// empty.
+	// Suspended is not nil if the call continues later, or as a task; then all other fields but
+	// Tool are empty.
 	Suspended *Suspension
 }
 

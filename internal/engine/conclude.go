@@ -150,8 +150,8 @@ type Paged interface {
 	Cut(n int) any
 }
 
-// TruncationReporter is an Out that reports whether its list is incomplete. It is for answers that are truncated
-// without a cursor.
+// TruncationReporter is an Out that reports whether its list is incomplete. It is for answers that
+// are truncated without a cursor.
 type TruncationReporter interface {
 	Truncation() Truncation
 }
@@ -164,8 +164,8 @@ type Truncation struct {
 	Shown int // how many elements the answer has; set by the engine
 }
 
-// MetadataReporter is an Out with additional information about the answer: how it was found, how fresh it
-// is. Remarks returns an object, or null if there is none. It is not part of the contract.
+// MetadataReporter is an Out with additional information about the answer: how it was found, how
+// fresh it is. Remarks returns an object, or null if there is none. It is not part of the contract.
 type MetadataReporter interface {
 	Metadata() jsontree.Value
 }

@@ -7,8 +7,8 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// ResourceNotFound returns the error for a URI without a resource. Only the log gets cause, which may be
-// nil.
+// ResourceNotFound returns the error for a URI without a resource. Only the log gets cause, which
+// may be nil.
 func ResourceNotFound(uri string, cause error) error {
 	return contract.Errorf(contract.NotFound, "There is no resource %s", uri).With("uri", uri).Because(cause)
 }

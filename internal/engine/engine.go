@@ -50,8 +50,8 @@ type File interface {
 	ReadAll() ([]byte, FileInfo, error)
 }
 
-// Options configure an Engine. Limiter, Activity, ApprovalPage, Telemetry, Idempotency, Log, ReadOnly and
-// DeadlineFactor are optional.
+// Options configure an Engine. Limiter, Activity, ApprovalPage, Telemetry, Idempotency, Log,
+// ReadOnly and DeadlineFactor are optional.
 type Options struct {
 	Limiter   Limiter // nil: no rate limits
 	Approvals Approver
@@ -63,12 +63,12 @@ type Options struct {
 	ApprovalPage func(id string) string
 	// Telemetry receives every call; nil disables it.
 	Telemetry *telemetry.Telemetry
-	// Idempotency returns the store of the answers of keyed calls. The engine calls it for every such
-	// call, so that no store is opened before the first one. If Idempotency is nil, calls with a key are
-	// rejected.
+	// Idempotency returns the store of the answers of keyed calls. The engine calls it for every
+	// such call, so that no store is opened before the first one. If Idempotency is nil, calls with
+	// a key are rejected.
 	Idempotency func(ctx context.Context) (idempotency.Store, error)
-	// CheckPath resolves a path argument beneath the workspace root and applies the policy to it. It
-	// denies a path before it reveals whether anything exists there.
+	// CheckPath resolves a path argument beneath the workspace root and applies the policy to it.
+	// It denies a path before it reveals whether anything exists there.
 	CheckPath func(name string, policy *contract.PathPolicy) (File, error)
 	Now       func() time.Time
 	Log       *slog.Logger
@@ -96,7 +96,8 @@ type Engine struct {
 type Tool struct {
 	*contract.Contract
 	ID string // set/name
-	// The effects of the handler are in the database of the idempotency keys; see Toolset.Transactional.
+	// The effects of the handler are in the database of the idempotency keys; see
+	// Toolset.Transactional.
 	transactional bool
 
 	handler *binding

@@ -72,10 +72,10 @@ type Toolset struct {
 	Handlers  map[string]Handler
 	Resources []ResourceProvider // the resources that callers can read while one of the sets is served
 	Prompts   []Prompt           // the prompts that callers can start
-	// Transactional says that all effects of the handlers are in the database that also stores idempotency
-	// keys. A call with a key then runs in one transaction with the record of its answer. So the
-	// store may run the handler again from the start, and the handler cannot ask its client,
-	// because all other writes would have to wait meanwhile.
+	// Transactional says that all effects of the handlers are in the database that also stores
+	// idempotency keys. A call with a key then runs in one transaction with the record of its
+	// answer. So the store may run the handler again from the start, and the handler cannot ask its
+	// client, because all other writes would have to wait meanwhile.
 	Transactional bool
 }
 

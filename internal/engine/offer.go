@@ -27,12 +27,12 @@ type Template struct {
 	sets []string // of the toolset that offers it; empty if everybody may read it
 }
 
-// CheckScope returns a contract.Denied error that wraps a *identity.ScopeError, unless the grant allows
-// reading one of the sets that offer the template.
+// CheckScope returns a contract.Denied error that wraps a *identity.ScopeError, unless the grant
+// allows reading one of the sets that offer the template.
 func (t *Template) CheckScope(g *identity.Grant) error { return checkRead(g, t.sets, t.Name) }
 
-// CheckScope returns a contract.Denied error that wraps a *identity.ScopeError, unless the grant allows
-// reading one of the sets that offer the prompt.
+// CheckScope returns a contract.Denied error that wraps a *identity.ScopeError, unless the grant
+// allows reading one of the sets that offer the prompt.
 func (p *Prompt) CheckScope(g *identity.Grant) error { return checkRead(g, p.sets, p.Name) }
 
 // checkRead returns nil if a grant allows reading one of the sets, or if there are no sets.
@@ -52,8 +52,8 @@ type Contents struct {
 	Blob            []byte
 }
 
-// ResourceProvider provides the resources of a toolset. Lists keep a fixed order, and do not depend on the
-// caller or on earlier calls.
+// ResourceProvider provides the resources of a toolset. Lists keep a fixed order, and do not depend
+// on the caller or on earlier calls.
 type ResourceProvider interface {
 	Templates() []Template
 	// List returns the resources that exist now.
@@ -69,7 +69,8 @@ type ResourceProvider interface {
 	Complete(ctx context.Context, template, variable, prefix string) ([]string, error)
 }
 
-// OwnedResourceProvider is a ResourceProvider whose URIs name users. Each user may read only their own resources.
+// OwnedResourceProvider is a ResourceProvider whose URIs name users. Each user may read only their
+// own resources.
 type OwnedResourceProvider interface {
 	ResourceProvider
 	// Owner returns the user that a URI belongs to; false if it names none.
@@ -183,8 +184,8 @@ func (s contractResources) at(uri string) *Tool {
 	return s.engine.visible(name)
 }
 
-// CheckScope returns a contract.Denied error that wraps a *identity.ScopeError, unless the grant has the
-// scope that the tool requires.
+// CheckScope returns a contract.Denied error that wraps a *identity.ScopeError, unless the grant
+// has the scope that the tool requires.
 func (t *Tool) CheckScope(g *identity.Grant) error {
 	if t.Access == contract.Public {
 		return nil

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// OrderedQueue keeps the writes of one connection in the order in which they arrived, although calls run
-// concurrently: a log must read in the order in which the client wrote it. A call enters the queue
-// when it is read, and releases its ticket as soon as its write has a fixed position.
+// OrderedQueue keeps the writes of one connection in the order in which they arrived, although
+// calls run concurrently: a log must read in the order in which the client wrote it. A call enters
+// the queue when it is read, and releases its ticket as soon as its write has a fixed position.
 type OrderedQueue struct {
 	mu       sync.Mutex
 	first    uint64 // the earliest ticket that is not released
@@ -85,8 +85,9 @@ func awaitEarlierWrites(ctx context.Context) {
 	}
 }
 
-// MarkOrdered tells the queue that the write of this call has its position in the order of its store.
-// The next write of the connection may then start while this one is still being written to disk.
+// MarkOrdered tells the queue that the write of this call has its position in the order of its
+// store. The next write of the connection may then start while this one is still being written to
+// disk.
 func MarkOrdered(ctx context.Context) {
 	if t, ok := ctx.Value(ticketKey{}).(ticket); ok {
 		t.release()

@@ -194,8 +194,8 @@ type ProtocolError struct {
 
 func (f *ProtocolError) Error() string { return f.Message }
 
-// DeferredPeer is the Peer of a client that answers between the attempts of a call, not while it runs.
-// Ask returns the answers that exist already, and suspends the call for all others.
+// DeferredPeer is the Peer of a client that answers between the attempts of a call, not while it
+// runs. Ask returns the answers that exist already, and suspends the call for all others.
 type DeferredPeer struct {
 	Live    Peer                      // receives progress and logs; may be nil
 	Answers map[string]jsontree.Value // of all earlier attempts, by key

@@ -167,8 +167,8 @@ func (e *Engine) find(ctx context.Context, g *identity.Grant, uri string) ([]Con
 	return nil, contract.Errorf(contract.NotFound, "There is no resource %s", uri).With("uri", uri)
 }
 
-// CheckRead returns a contract.Denied error if the grant does not allow reading a URI, whether or not
-// there is such a resource.
+// CheckRead returns a contract.Denied error if the grant does not allow reading a URI, whether or
+// not there is such a resource.
 func (e *Engine) CheckRead(g *identity.Grant, uri string) error {
 	for i := range e.providers {
 		if err := e.providers[i].reach(g, uri); err != nil {

@@ -151,8 +151,8 @@ var phrases = map[string]string{
 	"minimum": "at least %s", "maximum": "at most %s", "deprecated": "deprecated: %s",
 }
 
-// DescribeKeyword returns the words for a description that express a keyword for a single value. It returns
-// "" for a keyword about the structure.
+// DescribeKeyword returns the words for a description that express a keyword for a single value. It
+// returns "" for a keyword about the structure.
 func DescribeKeyword(keyword string, v *jsontree.Value) string {
 	phrase, known := phrases[keyword]
 	text := string(v.Append(nil))

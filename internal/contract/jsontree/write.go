@@ -166,8 +166,8 @@ func appendEscape(dst []byte, c byte) []byte {
 	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&0xf])
 }
 
-// Escape returns JSON in which the characters that keep rejects are written as escapes. It means the
-// same, as long as keep accepts all ASCII characters that JSON allows outside of strings.
+// Escape returns JSON in which the characters that keep rejects are written as escapes. It means
+// the same, as long as keep accepts all ASCII characters that JSON allows outside of strings.
 func Escape(json string, keep func(rune) bool) string {
 	var b strings.Builder
 	for _, r := range json {

@@ -33,8 +33,9 @@ type Storage interface {
 	// Ready returns an error if a record of this day could not be stored. It is cheap once it has
 	// succeeded.
 	Ready(day string) error
-	// Append queues a record and returns at once, with an error if it cannot be stored. wait returns
-	// when a durable record is on disk; for others it need not be called. Safe for concurrent use.
+	// Append queues a record and returns at once, with an error if it cannot be stored. wait
+	// returns when a durable record is on disk; for others it need not be called. Safe for
+	// concurrent use.
 	Append(day string, record []byte, durable bool) (wait func(context.Context) error, err error)
 }
 

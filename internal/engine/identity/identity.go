@@ -28,8 +28,8 @@ type Grant struct {
 	Scopes Scopes
 }
 
-// Unverifiable is the grant of an anonymous caller while the server cannot find out whether callers must
-// authenticate. It allows nothing. The caller should try again instead of getting a token.
+// Unverifiable is the grant of an anonymous caller while the server cannot find out whether callers
+// must authenticate. It allows nothing. The caller should try again instead of getting a token.
 var Unverifiable = &Grant{}
 
 // Allows returns nil if the grant includes the reading, or the writing, tools of a set, and a
@@ -56,8 +56,8 @@ func (g *Grant) ActsFor(user string) error {
 // ErrAnonymous is the cause of the error for a call without credentials.
 var ErrAnonymous = errors.New("the call has no credentials")
 
-// AnonymousError returns the error for an anonymous caller of something that requires identity. what names
-// it.
+// AnonymousError returns the error for an anonymous caller of something that requires identity.
+// what names it.
 func AnonymousError(g *Grant, what string) error {
 	if g == Unverifiable {
 		return contract.Errorf(contract.Unavailable, "Credentials cannot be checked right now; try again")

@@ -173,8 +173,8 @@ func (s *SignIn) Person(ctx context.Context, cookie string) (Person, error) {
 	return found.Person(), nil
 }
 
-// PersonWithoutTouch is Person for a request that no person made: a page that refreshes itself does not keep a
-// session alive.
+// PersonWithoutTouch is Person for a request that no person made: a page that refreshes itself does
+// not keep a session alive.
 func (s *SignIn) PersonWithoutTouch(ctx context.Context, cookie string) (Person, error) {
 	found, _, err := s.find(ctx, cookie)
 	return found.Person(), err

@@ -44,8 +44,8 @@ const (
 // agentRate is the request rate of an agent whose token does not set one.
 var agentRate = ratelimit.Rate{Requests: 6000, Per: time.Minute}
 
-// Authenticator authenticates requests. Set its fields before the first use; Issuer, Limiter, Audit, Scopes
-// and DeadlineFactor are optional.
+// Authenticator authenticates requests. Set its fields before the first use; Issuer, Limiter,
+// Audit, Scopes and DeadlineFactor are optional.
 type Authenticator struct {
 	Tokens        Tokens
 	Issuer        *OIDC // nil if no OIDC issuer is set
@@ -89,8 +89,8 @@ func (d *Authenticator) Guard(next http.Handler) http.Handler {
 	})
 }
 
-// Identity returns the identity of the sender of a request that passed Guard. An empty principal means
-// that the caller is anonymous.
+// Identity returns the identity of the sender of a request that passed Guard. An empty principal
+// means that the caller is anonymous.
 func (d *Authenticator) Identity(r *http.Request) identity.Identity {
 	if r.Header["Authorization"] != nil {
 		if who, ok := r.Context().Value(identityKey{}).(*identity.Identity); ok {
@@ -125,7 +125,8 @@ func (d *Authenticator) StillAllowed(r *http.Request) bool {
 	return ref == nil || ref.status >= http.StatusInternalServerError
 }
 
-// RequireIdentity rejects anonymous callers. It is for lists, metrics and everything else that is not public.
+// RequireIdentity rejects anonymous callers. It is for lists, metrics and everything else that is
+// not public.
 func (d *Authenticator) RequireIdentity(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if who := d.Identity(r); who.Grant == identity.Unverifiable {

@@ -27,8 +27,8 @@ func (d *Authenticator) countGuess(from netip.Prefix, now time.Time) time.Durati
 	return wait
 }
 
-// ClientAddress returns the client's address as text: an IPv4 address or an IPv6 network. It returns
-// "unknown" if the request has no valid address.
+// ClientAddress returns the client's address as text: an IPv4 address or an IPv6 network. It
+// returns "unknown" if the request has no valid address.
 func (d *Authenticator) ClientAddress(r *http.Request) string {
 	return formatNetwork(d.clientNetwork(r))
 }

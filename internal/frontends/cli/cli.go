@@ -52,8 +52,8 @@ type Workspace interface {
 	Identity() Identity
 	// Library returns the books. The first use opens their store.
 	Library() *books.Library
-	// PingDatabase checks that the database can be used, if the workspace stores anything there. Calls
-	// open the database themselves, but this error tells the operator more about the cause.
+	// PingDatabase checks that the database can be used, if the workspace stores anything there.
+	// Calls open the database themselves, but this error tells the operator more about the cause.
 	PingDatabase(ctx context.Context) error
 	// ServeStdio serves MCP until in ends.
 	ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error

@@ -55,8 +55,8 @@ type Settings struct {
 // Values returns all settings with their origins.
 func (s *Settings) Values() []Value { return s.values }
 
-// WeakenedProtections lists the protections that the configuration file switches off. The file may have come
-// with the workspace, so the caller warns the person who starts Remit.
+// WeakenedProtections lists the protections that the configuration file switches off. The file may
+// have come with the workspace, so the caller warns the person who starts Remit.
 func (s *Settings) WeakenedProtections() []string {
 	var keys []string
 	for _, v := range s.values {
@@ -68,8 +68,8 @@ func (s *Settings) WeakenedProtections() []string {
 	return keys
 }
 
-// EndpointToolsets returns the toolsets that have an HTTP endpoint of their own: the chosen ones, or all
-// toolsets that are not hidden if none were chosen.
+// EndpointToolsets returns the toolsets that have an HTTP endpoint of their own: the chosen ones,
+// or all toolsets that are not hidden if none were chosen.
 func (s *Settings) EndpointToolsets(known []*contract.Set) []string {
 	if s.Origin("toolsets") != FromDefault {
 		return s.Toolsets

@@ -70,8 +70,8 @@ type People interface {
 	// Person returns the person whose session has the cookie, and records their activity, which
 	// keeps the session alive. It returns a contract.Denied error if there is no such session.
 	Person(ctx context.Context, cookie string) (identity.Person, error)
-	// PersonWithoutTouch is like Person, but does not record activity. It is for requests that a page makes by
-	// itself.
+	// PersonWithoutTouch is like Person, but does not record activity. It is for requests that a
+	// page makes by itself.
 	PersonWithoutTouch(ctx context.Context, cookie string) (identity.Person, error)
 	// End ends the session that has the cookie.
 	End(ctx context.Context, cookie string) error

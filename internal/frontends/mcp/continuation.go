@@ -25,8 +25,8 @@ import (
 type States struct {
 	// Secret returns the encryption secret, which must survive a restart.
 	Secret func() ([]byte, error)
-	// Workspace identifies the workspace that a state belongs to: an approval in one workspace must not
-	// count in another one with the same secret.
+	// Workspace identifies the workspace that a state belongs to: an approval in one workspace must
+	// not count in another one with the same secret.
 	Workspace string
 	// UseOnce records that a state was used. It returns false if it was used before.
 	UseOnce func(ctx context.Context, token string, now, expires time.Time) (fresh bool, err error)

@@ -47,8 +47,8 @@ type HTTP struct {
 	// or 0 for other errors. It is nil if every caller is known.
 	Challenge func(w http.ResponseWriter, r *http.Request, err error) (status int)
 
-	// StillAllowed reports whether the sender of a request would still be accepted. Open streams check it
-	// regularly. It is nil if every caller is accepted.
+	// StillAllowed reports whether the sender of a request would still be accepted. Open streams
+	// check it regularly. It is nil if every caller is accepted.
 	StillAllowed func(r *http.Request) bool
 
 	who func(*http.Request) identity.Identity

@@ -124,8 +124,8 @@ func rankOf(p Chunk, nameBefore string) int {
 	return 2
 }
 
-// IndexText returns the text of a chunk that is indexed and embedded: the last parts of the path, the
-// name and the text. For a discovery, only a few words about its subject precede the text.
+// IndexText returns the text of a chunk that is indexed and embedded: the last parts of the path,
+// the name and the text. For a discovery, only a few words about its subject precede the text.
 func (p *Chunk) IndexText(name string) string {
 	var b strings.Builder
 	b.Grow(len(p.Name) + len(p.Text) + 64)

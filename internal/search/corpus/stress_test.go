@@ -14,8 +14,9 @@ import (
 	"remit/internal/search/tree"
 )
 
-// TestConcurrentUse runs many searches while files change, parts are rebuilt and texts are moved, until
-// the corpus is closed. Each file always contains its own name, so that results can be checked.
+// TestConcurrentUse runs many searches while files change, parts are rebuilt and texts are moved,
+// until the corpus is closed. Each file always contains its own name, so that results can be
+// checked.
 func TestConcurrentUse(t *testing.T) {
 	root := t.TempDir()
 	body := strings.Repeat("some text to fill the file with\n", 300)

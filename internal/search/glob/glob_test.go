@@ -100,7 +100,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestMatchTimeIsBounded uses patterns that take exponential time in a matcher that tries all combinations.
+// TestMatchTimeIsBounded uses patterns that take exponential time in a matcher that tries all
+// combinations.
 func TestMatchTimeIsBounded(t *testing.T) {
 	paths := []string{strings.Repeat("aaa/", 1000) + "a.md", strings.Repeat("a", 4000), strings.Repeat("a/", 2000), strings.Repeat("\xff", 4000)}
 	for _, pattern := range []string{

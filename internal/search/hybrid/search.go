@@ -16,10 +16,10 @@ type Query struct {
 	Filter func(ID) bool
 	// Boost returns the factor by which the score of a chunk is multiplied. Nil means 1 for all.
 	Boost func(ID) float32
-	// ExactVectors returns the exact vectors of the best candidates, in their order, for rescoring. It is
-	// called with at least 40 candidates, or four times the limit if that is more, as far as there
-	// are that many. A nil vector leaves the score of its chunk unchanged, and a nil ExactVectors leaves all
-	// scores unchanged.
+	// ExactVectors returns the exact vectors of the best candidates, in their order, for rescoring.
+	// It is called with at least 40 candidates, or four times the limit if that is more, as far as
+	// there are that many. A nil vector leaves the score of its chunk unchanged, and a nil
+	// ExactVectors leaves all scores unchanged.
 	ExactVectors func([]ID) ([][]float32, error)
 	// Limit is the maximum number of hits; 0 means 10.
 	Limit int
@@ -36,7 +36,8 @@ type Found struct {
 // minCandidates is the minimum number of candidates that are rescored.
 const minCandidates = 40
 
-// Search returns the chunks that match a query best. It returns an error only if Query.ExactVectors does.
+// Search returns the chunks that match a query best. It returns an error only if Query.ExactVectors
+// does.
 func (x *Index) Search(q Query) (Found, error) {
 	if q.Limit <= 0 {
 		q.Limit = 10

@@ -47,7 +47,8 @@ func TestEnter(t *testing.T) {
 	}
 }
 
-// TestMatchTimeIsBounded uses rules that take exponential time in a matcher that tries all combinations.
+// TestMatchTimeIsBounded uses rules that take exponential time in a matcher that tries all
+// combinations.
 func TestMatchTimeIsBounded(t *testing.T) {
 	paths := []string{strings.Repeat("aaa/", 1000) + "a.md", strings.Repeat("a", 4000), strings.Repeat("a/", 1999) + "a"}
 	for _, rule := range []string{

@@ -19,8 +19,8 @@ type Files interface {
 	Read(path string) ([]byte, error)
 	// Has reports whether a file exists; a folder does not count.
 	Has(path string) bool
-	// List returns the names in a folder ("." is the root): files, and folders with a trailing slash,
-	// in byte order. It returns nothing if there is no such folder.
+	// List returns the names in a folder ("." is the root): files, and folders with a trailing
+	// slash, in byte order. It returns nothing if there is no such folder.
 	List(folder string) []string
 	// Named returns the paths of all files whose last element is name, sorted.
 	Named(name string) []string

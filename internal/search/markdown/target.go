@@ -14,8 +14,8 @@ type Target struct {
 	Rest     string // the destination as it is written, from # or ? on
 }
 
-// ParseTarget parses a destination. It returns false for one that is not local, such as an address with a
-// scheme.
+// ParseTarget parses a destination. It returns false for one that is not local, such as an address
+// with a scheme.
 func ParseTarget(destination string) (t Target, ok bool) {
 	at := strings.IndexAny(destination, "#?")
 	for at > 0 && destination[at] == '#' && destination[at-1] == '&' { // &#35; is a character reference

@@ -27,8 +27,8 @@ const Whole = 256
 
 const entryHeader = 4 // bytes before the word of an entry
 
-// HasKnownWord reports whether any word of a text has a row, its own or that of its stem. A text without
-// one has no meaning to the model, only parts of words.
+// HasKnownWord reports whether any word of a text has a row, its own or that of its stem. A text
+// without one has no meaning to the model, only parts of words.
 func (l *Lexicon) HasKnownWord(text string) bool {
 	for word := range tokenize.All(text) {
 		if _, ok := l.row(word); ok {

@@ -117,6 +117,6 @@ func (p *Pattern) Count(data []byte, stop *atomic.Bool) (lines int, whole bool) 
 	return s.lines, !s.stopped
 }
 
-// RequiredLiterals returns at most 64 literals of three bytes or more. Every line that matches contains at
-// least one of them. It returns nil if none are known.
+// RequiredLiterals returns at most 64 literals of three bytes or more. Every line that matches
+// contains at least one of them. It returns nil if none are known.
 func (p *Pattern) RequiredLiterals() []Literal { return p.needs }

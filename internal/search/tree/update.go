@@ -37,9 +37,9 @@ func (t *Tree) Update(ctx context.Context, each func(Change)) error {
 	return err
 }
 
-// Unchanged reports whether it is known without checking files that an Update would report nothing. It
-// returns false if files must be checked or an Update is running. Changes that it detects are left
-// to the next Update.
+// Unchanged reports whether it is known without checking files that an Update would report nothing.
+// It returns false if files must be checked or an Update is running. Changes that it detects are
+// left to the next Update.
 func (t *Tree) Unchanged() bool {
 	if !t.update.TryLock() {
 		return false

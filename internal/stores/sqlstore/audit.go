@@ -42,8 +42,8 @@ INSERT INTO logs AS l (log, lines, bytes, changed_at) VALUES ($1, $2, $3, $4)
 ON CONFLICT (log) DO UPDATE SET lines = l.lines + excluded.lines, bytes = l.bytes + excluded.bytes,
 	changed_at = greatest(l.changed_at + 1, excluded.changed_at)`
 
-// Ready implements audit.Storage. It only checks that the database was reached once: the data that a
-// call changes is in the same database, so nothing changes while it is unreachable.
+// Ready implements audit.Storage. It only checks that the database was reached once: the data that
+// a call changes is in the same database, so nothing changes while it is unreachable.
 func (r *Records) Ready(string) error {
 	if r.queue.isClosed() {
 		return ErrClosed

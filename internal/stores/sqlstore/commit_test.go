@@ -131,8 +131,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestLockedByAnotherProcess checks that a change waits for a lock held by another process as long as its
-// caller waits.
+// TestLockedByAnotherProcess checks that a change waits for a lock held by another process as long
+// as its caller waits.
 func TestLockedByAnotherProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "remit.db")
 	db := opened(t, "sqlite://"+path)

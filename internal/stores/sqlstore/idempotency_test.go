@@ -43,8 +43,8 @@ func tasksOf(t *testing.T, db *sqlstore.DB) int64 {
 	return page.Total
 }
 
-// TestIdempotencyKeysAcrossReplicas checks that of many calls with one key, each through its own replica, one
-// has an effect and all get its answer.
+// TestIdempotencyKeysAcrossReplicas checks that of many calls with one key, each through its own
+// replica, one has an effect and all get its answer.
 func TestIdempotencyKeysAcrossReplicas(t *testing.T) {
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		at := url(t)

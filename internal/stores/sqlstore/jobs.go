@@ -87,7 +87,8 @@ func (s backgroundTasks) Swap(ctx context.Context, t jobs.Task) (bool, error) {
 }
 
 // storedResume is the state from which the next run of a task continues. Databases hold it as JSON,
-// so its tags must not change, nor those of engine.Continuation, engine.Question and engine.ProtocolError.
+// so its tags must not change, nor those of engine.Continuation, engine.Question and
+// engine.ProtocolError.
 type storedResume struct {
 	engine.Continuation
 	Answers map[string]jsontree.Value `json:"answers,omitempty"`

@@ -12,8 +12,8 @@ const spendOnce = `
 INSERT INTO spent_tokens (token, expires_at) VALUES ($1, $2)
 ON CONFLICT (token) DO NOTHING`
 
-// UseOnce uses up a single-use token that is valid until expires. It returns true for exactly one of
-// all its callers, in whichever process, and false for every caller once the token has expired.
+// UseOnce uses up a single-use token that is valid until expires. It returns true for exactly one
+// of all its callers, in whichever process, and false for every caller once the token has expired.
 func (db *DB) UseOnce(ctx context.Context, token string, now, expires time.Time) (fresh bool, _ error) {
 	if !now.Before(expires) {
 		return false, nil // the record that it was spent may be deleted already

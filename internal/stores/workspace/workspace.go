@@ -55,9 +55,9 @@ func Open(dir string, hidden ...string) (*Root, error) {
 // Close closes the folder. Later calls of the methods of r fail.
 func (r *Root) Close() error { return r.dir.Close() }
 
-// CheckPath resolves name within the root and applies policy to the name as given and to the path that
-// it resolves to. A path that policy refuses is Denied, whether or not it exists. Without a policy,
-// every path is Denied.
+// CheckPath resolves name within the root and applies policy to the name as given and to the path
+// that it resolves to. A path that policy refuses is Denied, whether or not it exists. Without a
+// policy, every path is Denied.
 func (r *Root) CheckPath(name string, policy *contract.PathPolicy) (*File, error) {
 	q := request{root: r, name: name, policy: policy}
 	if why := malformed(name); why != "" {

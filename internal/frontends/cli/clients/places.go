@@ -13,8 +13,8 @@ type System struct {
 	Env  func(string) (string, bool)
 }
 
-// NewSystem returns the System of the user, with the home folder from the environment. It returns an
-// error if the home folder is not set.
+// NewSystem returns the System of the user, with the home folder from the environment. It returns
+// an error if the home folder is not set.
 func NewSystem(goos string, env func(string) (string, bool)) (System, error) {
 	variable := "HOME"
 	if goos == "windows" {

@@ -50,8 +50,8 @@ type RejectedFile struct {
 	Reason string `json:"why"`
 }
 
-// NewPlan plans the import of a folder. from may be a *zip.Reader; NewPlan then refuses archives that
-// look malicious or damaged.
+// NewPlan plans the import of a folder. from may be a *zip.Reader; NewPlan then refuses archives
+// that look malicious or damaged.
 func NewPlan(ctx context.Context, from fs.FS, keepPlaces bool) (*Plan, error) {
 	from, err := unpacked(ctx, from)
 	if err != nil {

@@ -84,9 +84,9 @@ const (
 	overlap       = time.Minute      // how late a session may be written and still be reported
 )
 
-// Report reports the sessions that changed since the last call, on the first call all of them, except
-// the caller's own session. It is meant to be called often: it checks the store only every few
-// seconds. It may report a session more than once, and it repeats what tell failed to process.
+// Report reports the sessions that changed since the last call, on the first call all of them,
+// except the caller's own session. It is meant to be called often: it checks the store only every
+// few seconds. It may report a session more than once, and it repeats what tell failed to process.
 func (k *Recorder) Report(ctx context.Context, caller engine.Caller, report func(ctx context.Context, c Change) error) error {
 	reported, due := k.checkDue()
 	if !due {

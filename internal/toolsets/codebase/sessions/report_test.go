@@ -13,8 +13,8 @@ import (
 	"remit/internal/toolsets/codebase/sessions"
 )
 
-// reported returns what Report reports to a caller: the keys of sessions and, after a bar, the ids of
-// removed ones.
+// reported returns what Report reports to a caller: the keys of sessions and, after a bar, the ids
+// of removed ones.
 func (r *rig) reported(c engine.Caller) string {
 	r.t.Helper()
 	reported := "nothing"
@@ -61,8 +61,8 @@ func TestReport(t *testing.T) {
 	})
 }
 
-// TestReportOmitsOwnSession: Report never reports the caller's own session, even if it has just begun,
-// but reports it to others later.
+// TestReportOmitsOwnSession: Report never reports the caller's own session, even if it has just
+// begun, but reports it to others later.
 func TestReportOmitsOwnSession(t *testing.T) {
 	timed(t, func(t *testing.T, r *rig) {
 		r.saw(passing, "context/read_file", `{"path":"a"}`, `{}`)
@@ -90,8 +90,8 @@ func TestReportOmitsOwnSession(t *testing.T) {
 	})
 }
 
-// TestReportReportsLateSessions: sessions written late by another process, or with another clock, are
-// reported too.
+// TestReportReportsLateSessions: sessions written late by another process, or with another clock,
+// are reported too.
 func TestReportReportsLateSessions(t *testing.T) {
 	timed(t, func(t *testing.T, r *rig) {
 		r.read("a")

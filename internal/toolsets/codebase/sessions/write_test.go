@@ -121,8 +121,8 @@ func TestRecorderKeepsTheNewest(t *testing.T) {
 	})
 }
 
-// TestRecorderLeavesMeanwhile: a session also ends if its client left while it was being written, or
-// could not be.
+// TestRecorderLeavesMeanwhile: a session also ends if its client left while it was being written,
+// or could not be.
 func TestRecorderLeavesMeanwhile(t *testing.T) {
 	timed(t, func(t *testing.T, r *rig) {
 		release := r.store.hang()
