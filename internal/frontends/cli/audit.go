@@ -37,15 +37,21 @@ func (p *Program) auditList() *cobra.Command {
 	}
 	c.Flags().IntVar(&limit, "limit", 50, "list at most this many calls")
 	c.Flags().StringVar(&f.Tool, "tool", "", "only calls of this tool")
-	c.Flags().StringVar(&f.Outcome, "outcome", "", "only calls with this outcome: ok, invalid, denied, ...")
+	c.Flags().StringVar(&f.Outcome, "outcome", "", "only calls with this outcome: "+strings.Join(outcomes(), ", "))
 	return p.withJSON("print as JSON", c)
 }
 
-func checkOutcome(outcome string) error {
+// outcomes returns the outcomes of calls in the audit log.
+func outcomes() []string {
 	known := []string{"ok", "replayed", "asked"}
 	for _, kind := range contract.Kinds() {
 		known = append(known, string(kind))
 	}
+	return known
+}
+
+func checkOutcome(outcome string) error {
+	known := outcomes()
 	if outcome == "" || slices.Contains(known, outcome) {
 		return nil
 	}
