@@ -221,7 +221,7 @@ func (l *Library) kept(ctx context.Context, h location, hash string) (content, e
 	key := keptKey(h.book.ID, hash)
 	object, err := h.store.Stat(ctx, key)
 	if errors.Is(err, ErrNotFound) {
-		return content{}, contract.Errorf(contract.NotFound, "The content with the hash %.12s is not kept", hash).Because(err)
+		return content{}, contract.Errorf(contract.NotFound, "No stored version has the hash %.12s", hash).Because(err)
 	}
 	open := func() (io.ReadCloser, error) {
 		body, err := h.store.Open(ctx, key)
@@ -250,8 +250,8 @@ func (u *verified) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ChangeTexts returns a change of a file by its version, with the texts before and after it. The text
-// is "" where the file did not exist.
+// ChangeTexts returns a change of a file by its version, with the texts before and after it. The
+// text is "" where the file did not exist.
 func (l *Library) ChangeTexts(ctx context.Context, bookID, path, version string) (before, after string, c Change, err error) {
 	if err := errors.Join(checkID(bookID), checkFile(path)); err != nil {
 		return "", "", c, err
