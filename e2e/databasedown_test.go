@@ -14,7 +14,7 @@ import (
 	"remit/internal/stores/sqlstore/pgtest"
 )
 
-// down is the envelope of seed 002 around one plain sentence.
+// down is the error envelope of the task tools with one plain sentence.
 var down = regexp.MustCompile(`^{"success":false,"error":{"code":"processing_error","message":"[A-Z][a-z_ ,;]+","details":{}}}$`)
 
 // A database that is down gives the seed's error without a word of the inside, and

@@ -30,8 +30,8 @@ type Runner struct {
 	// Store returns the store. The Runner calls it for every access, so that nothing is opened
 	// before the first one; it must open the store only once.
 	Store func(ctx context.Context) (Store, error)
-	// Workspace is what the tasks belong to: a workspace, an endpoint. Tasks of another place in the
-	// same store are not found.
+	// Workspace is what the tasks belong to: a workspace, an endpoint. Tasks of another place in
+	// the same store are not found.
 	Workspace string
 	Log       *slog.Logger     // nil: nothing is logged
 	Now       func() time.Time // nil is time.Now
@@ -271,8 +271,9 @@ func storeFailed(ctx context.Context, err error) error {
 	return contract.Errorf(contract.Unavailable, "The task store cannot be reached right now; try again later").Because(err)
 }
 
-// current returns the current state of a task. It finds no task that is expired or belongs to
-// another place, and marks a task as failed if the process that ran it has stopped.
+// current returns the current state of a task. A task that has expired or belongs to another
+// workspace is not found. If the process that ran the task has stopped, current marks the task as
+// failed.
 func (r *Runner) current(ctx context.Context, id string) (Task, error) {
 	for {
 		t, err := r.read(ctx, id)

@@ -168,8 +168,8 @@ func (s *Server) waitForEnd(ctx context.Context, l net.Listener, failed <-chan e
 	}
 }
 
-// At shutdown, connections are closed after no request has arrived for the time quiet, or at the
-// lastRequest after quietAtMost.
+// At shutdown, connections are closed once no request has arrived for quietTime, and after
+// maxQuietWait at the latest.
 const (
 	quietTime    = 150 * time.Millisecond
 	maxQuietWait = time.Second
@@ -281,8 +281,8 @@ func (s *Server) reject(w http.ResponseWriter, r *http.Request, message string) 
 	}
 }
 
-// SetSecurityHeaders sets headers that keep browsers from framing a response, sniffing its type or running
-// content in it. The console's pages set their own policy.
+// SetSecurityHeaders sets headers that keep browsers from framing a response, sniffing its type or
+// running content in it. The console's pages set their own policy.
 func SetSecurityHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	h.Set("X-Frame-Options", "DENY")

@@ -29,7 +29,7 @@ type Daily struct {
 	timer      *time.Timer
 	closed     bool
 	err        error
-	reportedAt time.Time // when Lost was last called
+	reportedAt time.Time // when OnLost was last called
 }
 
 var _ audit.Storage = (*Daily)(nil)

@@ -33,8 +33,8 @@ const (
 // Intact reports whether the record and its neighbors are unchanged since they were recorded.
 func (r *Record) Intact() bool { return r.Sealed && r.Before != Broken && r.After != Broken }
 
-// Record returns the complete record of a call, without the index. The error is contract.NotFound if
-// there is no call with this id.
+// Record returns the complete record of a call, without the index. The error is contract.NotFound
+// if there is no call with this id.
 func (x *Index) Record(ctx context.Context, id string) (Record, error) {
 	at, mark, err := parseID(id)
 	if err != nil {
@@ -57,7 +57,8 @@ func (x *Index) Record(ctx context.Context, id string) (Record, error) {
 	return r, nil
 }
 
-// read parses a record and reports whether it has this mark.
+// read parses a record and reports whether its hash begins with mark, the part of the hash that a
+// call id contains.
 func (r *Record) read(line []byte, mark uint32) bool {
 	value, err := jsontree.Parse(line)
 	if err != nil || value.Kind != jsontree.Object {
