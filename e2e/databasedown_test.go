@@ -14,7 +14,7 @@ import (
 	"remit/internal/stores/sqlstore/pgtest"
 )
 
-// databaseDown matches seed 002's error envelope with one plain sentence.
+// databaseDown matches the error envelope of the task tools with one plain sentence.
 var databaseDown = regexp.MustCompile(`^{"success":false,"error":{"code":"processing_error","message":"[A-Z][a-z_ ,;]+","details":{}}}$`)
 
 // TestPostgresDown checks that calls fail with the seed's error and no internal details while the

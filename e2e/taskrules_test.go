@@ -8,15 +8,15 @@ import (
 	"testing"
 )
 
-// instants matches times in the format of seed 002.
+// instants are times in the format of the task tools.
 var instants = regexp.MustCompile(`"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"`)
 
 func refusal(code, message, details string) string {
 	return fmt.Sprintf(`{"success":false,"error":{"code":%q,"message":%q,"details":%s}}`, code, message, details)
 }
 
-// taskRules are the rules of seed 002 as a sequence of calls, each with its complete answer (T is a
-// time) and its HTTP status.
+// taskRules are the rules of the contract document of the task tools, one call after the other,
+// each with its whole answer (T stands for a time) and the HTTP status that goes with it.
 func taskRules() []struct {
 	tool, args, want string
 	status           int
@@ -74,7 +74,7 @@ func taskRules() []struct {
 	}
 }
 
-// TestTaskRules checks the rules of seed 002 on every front end and on both databases, to the byte.
+// The rules of the task tools hold on every front end and on both databases, to the byte.
 func TestTaskRules(t *testing.T) {
 	t.Parallel()
 	check := func(t *testing.T, tool, args, got, want string) {

@@ -79,10 +79,11 @@ const (
 	ballastDelay = time.Second // the allocation triggers a garbage collection, which must not slow down the start
 )
 
-// loadBallast allocates memory that is never touched, and so occupies no physical memory. The
-// garbage collector counts it as live, and so runs only after as much again has been allocated. The
-// live data of a server is small, and calls should not pay for frequent collections of it. If GOGC
-// is set, loadBallast does nothing.
+// loadBallast makes garbage collections less frequent. Go starts a collection when the heap has
+// doubled since the last one, so a server with little live data would collect often and slow down
+// calls. loadBallast allocates ballastSize bytes after ballastDelay, which count as live data.
+// Nothing writes to them, so they occupy no physical memory. If GOGC is set, loadBallast does
+// nothing.
 func loadBallast() (unload func()) {
 	if _, set := os.LookupEnv("GOGC"); set {
 		return func() {}

@@ -45,7 +45,8 @@ func placeOf(places []string) string {
 	return strings.Join(all, "\n")
 }
 
-// otherServer returns the URL of a server that runs beside this program.
+// otherServer returns the base URL of the server that serves the links if this program does not:
+// --public-url, or the address in --addr.
 func (a *App) otherServer() (string, error) {
 	if a.settings.PublicURL != "" {
 		return a.settings.PublicURL, nil

@@ -33,9 +33,9 @@ func (l *logs) logger(w io.Writer, level slog.Level) *slog.Logger {
 	l.writers = append(l.writers, b)
 	l.mu.Unlock()
 	if !colour {
-		return slog.New(prompt{&plain{level: level, out: b}, b})
+		return slog.New(flushingHandler{&plain{level: level, out: b}, b})
 	}
-	return slog.New(prompt{tint.NewTextHandler(b, &tint.Options{Level: level, TimeFormat: time.RFC3339}), b})
+	return slog.New(flushingHandler{tint.NewTextHandler(b, &tint.Options{Level: level, TimeFormat: time.RFC3339}), b})
 }
 
 // flush writes the buffered lines.
@@ -47,29 +47,29 @@ func (l *logs) flush() {
 	}
 }
 
-// prompt is a handler that flushes warnings and errors immediately.
-type prompt struct {
+// flushingHandler is a slog.Handler that flushes warnings and errors immediately.
+type flushingHandler struct {
 	slog.Handler
 	batch *batch
 }
 
 // Handle writes a line, and flushes if it is a warning or an error.
-func (p prompt) Handle(ctx context.Context, r slog.Record) error {
-	err := p.Handler.Handle(ctx, r)
+func (h flushingHandler) Handle(ctx context.Context, r slog.Record) error {
+	err := h.Handler.Handle(ctx, r)
 	if r.Level >= slog.LevelWarn {
-		p.batch.flushSoon()
+		h.batch.flushSoon()
 	}
 	return err
 }
 
 // WithAttrs implements slog.Handler.
-func (p prompt) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return prompt{p.Handler.WithAttrs(attrs), p.batch}
+func (h flushingHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return flushingHandler{h.Handler.WithAttrs(attrs), h.batch}
 }
 
 // WithGroup implements slog.Handler.
-func (p prompt) WithGroup(name string) slog.Handler {
-	return prompt{p.Handler.WithGroup(name), p.batch}
+func (h flushingHandler) WithGroup(name string) slog.Handler {
+	return flushingHandler{h.Handler.WithGroup(name), h.batch}
 }
 
 // plain writes the same lines as tint without colors, in a third of the time: a server writes a

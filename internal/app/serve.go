@@ -272,7 +272,7 @@ func (a *App) hasBooks() bool {
 func folderExists(name string) error {
 	info, err := os.Stat(name)
 	if err == nil && !info.IsDir() {
-		err = errors.New("it is no longer a folder")
+		err = errors.New("the workspace root is no longer a folder")
 	}
 	return err
 }

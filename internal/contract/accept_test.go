@@ -127,7 +127,7 @@ func acceptError(c *contract.Contract, args jsontree.Value) error {
 	return err
 }
 
-// TestMemoryEntrySize: the limit of both seeds is 10 KiB per entry, to the byte.
+// TestMemoryEntrySize: the limit of both editions is 10 KiB per entry, to the byte.
 func TestMemoryEntrySize(t *testing.T) {
 	c := load(t, `name: demo
 size: {request: 256KiB, args: {entry: 10KiB}}

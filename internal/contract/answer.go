@@ -49,10 +49,11 @@ func (c *Contract) unwrapped(answer *jsontree.Value) *jsontree.Value {
 	return answer
 }
 
-// explainBriefly makes one Error of all problems, with the details of seeds 002 and 003: the value
-// only if it was not among the allowed ones, and the list of problems only if there is more than
-// one. In shape named, a failure with its own code has the value under the name of its argument.
-// The order of the contract decides which problem comes first.
+// explainBriefly makes one Error of all problems, with the details that the contract documents of
+// the task and book tools specify: the value only if it was not among the allowed ones, and the
+// list of problems only if there is more than one. In shape named, a failure with its own code has
+// the value under the name of its argument. The order of the contract decides which problem comes
+// first.
 func (c *Contract) explainBriefly(check *checker, args jsontree.Value) error {
 	if len(check.problems) > 1 {
 		args.Members = c.inOrder(args.Members)

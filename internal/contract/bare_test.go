@@ -11,7 +11,7 @@ import (
 	"remit/internal/contract/catalog"
 )
 
-// namedSet has the codes and details of seed 003.
+// namedSet has the codes and details of the book tools.
 var namedSet = strings.Replace(strings.Replace(setYAML, "shape: coded", "shape: named", 1),
 	"invalid: {code: 400}", "invalid: {code: ValidationError, details: [field, path, problems]}", 1)
 

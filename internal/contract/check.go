@@ -287,7 +287,7 @@ func DigestOf(v *jsontree.Value) jsontree.Value {
 // spelling.
 func acceptedType(v *jsontree.Value) (string, error) {
 	if v.Kind != jsontree.String || v.Text != "integer" {
-		return "", fmt.Errorf("want integer, not %s", orNothing(v))
+		return "", fmt.Errorf(`must be "integer", not %s`, orNothing(v))
 	}
 	return v.Text, nil
 }

@@ -10,7 +10,7 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// Bump is the part of the version that a change must raise, by the rule of seed 002.
+// Bump is the part of the version that a change must raise.
 type Bump int
 
 // The bumps, from none to the largest.

@@ -14,7 +14,7 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// TestRules tests the rule of seed 002: MAJOR for a breaking change to parameters or response,
+// TestRules tests the rule for versions: MAJOR for a breaking change to parameters or response,
 // MINOR for new optional ones, PATCH for the rest.
 func TestRules(t *testing.T) {
 	const major, minor, patch = contract.Major, contract.Minor, contract.Patch

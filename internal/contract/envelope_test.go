@@ -12,7 +12,7 @@ import (
 	"remit/internal/contract/catalog"
 )
 
-// envelopeSet has the codes and details of seed 002.
+// envelopeSet has the codes and details of the task tools.
 var envelopeSet = strings.Replace(strings.Replace(setYAML, "shape: coded", "shape: envelope", 1),
 	"invalid: {code: 400}", "invalid: {code: invalid_input, details: [field, value, problems]}", 1)
 
@@ -135,7 +135,7 @@ func TestConformEnvelope(t *testing.T) {
 	}
 }
 
-// TestEnvelopeErrors: errors match seed 002 to the byte.
+// TestEnvelopeErrors: errors match the contract document of the task tools to the byte.
 func TestEnvelopeErrors(t *testing.T) {
 	failure := func(code, message, details string) string {
 		return `{"success":false,"error":{"code":"` + code + `","message":"` + message + `","details":` + details + `}}`

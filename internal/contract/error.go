@@ -94,7 +94,7 @@ func AsError(err error) *Error {
 // Shape is the JSON form of a set's errors.
 type Shape string
 
-// The four shapes of the seeds.
+// The four shapes.
 const (
 	Coded    Shape = "coded"    // {"error":{"code":403,"message":"..."}}
 	Plain    Shape = "plain"    // {"error":"..."}
@@ -154,7 +154,8 @@ func (c *Contract) Render(e *Error) []byte {
 	return body.Append(nil)
 }
 
-// codeValue returns a code made of digits as a number, as in seed 000.
+// codeValue returns a code as a JSON number if it consists of digits, such as 403, and as a string
+// otherwise.
 func codeValue(code string) jsontree.Value {
 	if n, err := strconv.ParseInt(code, 10, 64); err == nil {
 		return jsontree.Int(n)

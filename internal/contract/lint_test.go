@@ -56,7 +56,7 @@ func TestLintRules(t *testing.T) {
 		{"an unknown kind", "examples:\n", "errors: {missing: {code: 404}}\nexamples:\n", "errors", `"missing" is not one of [invalid denied not_found conflict too_large limited pending unavailable internal]`},
 		{"a kind without a code", "examples:\n", "errors: {denied: {message: no}}\nexamples:\n", "errors.denied", "shape coded needs a code"},
 		{"a detail that hides the code", "examples:\n", "errors: {denied: {code: 403, details: [path, code]}}\nexamples:\n", "errors.denied", "the detail code conflicts with the error's own code"},
-		{"a schema outside the dialect", "text: {type: string,", "text: {type: string, contentEncoding: base64,", "schema", `compile contract demo/add_note: schema: properties: schema at text: keyword "contentEncoding" is not in the dialect`},
+		{"a schema outside the dialect", "text: {type: string,", "text: {type: string, contentEncoding: base64,", "schema", `compile contract demo/add_note: schema: properties: schema at text: keyword "contentEncoding" is not supported in contract schemas`},
 		{"an odd task", "access: caller", "access: caller\ntask: always", "task", `"always" is not one of optional, required`},
 		{"a reference", "rank: {type: integer,", "rank: {type: integer, $anchor: rank,", "input.rank", "some clients refuse $anchor; only a hidden set may use it"},
 		{"a constant", "rank: {type: integer,", "rank: {type: integer, const: 1,", "input.rank", "some clients refuse const; only a hidden set may use it"},

@@ -27,7 +27,7 @@ func everywhere(name string) []string {
 	return all
 }
 
-// TestBoosterPaths tests seed 000: any file except those that may hold secrets.
+// TestBoosterPaths tests the rule of booster: any file except those that may hold secrets.
 func TestBoosterPaths(t *testing.T) {
 	policy := policyOf(t, "booster")
 	blocked := []string{
@@ -67,7 +67,7 @@ func TestBoosterPaths(t *testing.T) {
 	}
 }
 
-// TestLearningPaths tests seed 001: the learner's folders, except what is denied.
+// TestLearningPaths tests the rule of learning-os: the learner's folders, except what is denied.
 func TestLearningPaths(t *testing.T) {
 	policy := policyOf(t, "learning-os")
 	for _, path := range []string{

@@ -285,7 +285,7 @@ func (c *compiler) further(s *schema, name string, v *jsontree.Value, at string,
 	default:
 		check, known := annotations[name]
 		if !known {
-			return fmt.Errorf("keyword %q is not in the dialect%s", name, suggest(name, keywords()))
+			return fmt.Errorf("keyword %q is not supported in contract schemas%s", name, suggest(name, keywords()))
 		}
 		err = check(v)
 	}

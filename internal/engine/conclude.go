@@ -165,7 +165,8 @@ type Truncation struct {
 }
 
 // MetadataReporter is an Out with additional information about the answer: how it was found, how
-// fresh it is. Remarks returns an object, or null if there is none. It is not part of the contract.
+// fresh it is. Metadata returns an object, or null if there is no such information. It is not part
+// of the contract.
 type MetadataReporter interface {
 	Metadata() jsontree.Value
 }

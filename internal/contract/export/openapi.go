@@ -194,8 +194,9 @@ func (d *posted) body() jsontree.Value {
 	return body
 }
 
-// given returns arguments that match the schema: without what the engine treats as absent, and with
-// the conversions that the engine makes. It does not fill in defaults.
+// given returns the arguments of an example in a form that matches the schema. accepted is what the
+// engine made of them: with converted values, and with defaults. given removes the defaults, and
+// arguments that are null, which the engine treats as absent.
 func given(arguments *jsontree.Value, accepted jsontree.Value) jsontree.Value {
 	accepted.Members = slices.DeleteFunc(accepted.Members, func(m jsontree.Member) bool {
 		sent := arguments.Field(m.Key)

@@ -106,7 +106,7 @@ func (v *Value) Member(names ...string) *Value {
 	return v
 }
 
-// At returns what Member points to, or null.
+// At is like Member, but returns a copy of the value, or null if a member is missing.
 func (v *Value) At(names ...string) Value {
 	if found := v.Member(names...); found != nil {
 		return *found
@@ -205,7 +205,8 @@ type decimal struct {
 	power    int
 }
 
-// hugePower stands for every power that does not fit an int.
+// hugePower is the largest power of a decimal. Larger powers, also those that overflow an int, are
+// reduced to it, and smaller ones are raised to -hugePower.
 const hugePower = 1 << 40
 
 func decimalOf(text string) decimal {

@@ -27,7 +27,7 @@ import (
 // Mode says what happens to a call that needs approval.
 type Mode string
 
-// The modes. The zero Mode asks too, so that a missing setting lets no call pass.
+// The modes. The zero Mode means Ask, so that without a setting no call runs unapproved.
 const (
 	Ask  Mode = "ask"  // a person decides about each call
 	Auto Mode = "auto" // every call runs; nobody is asked
@@ -146,8 +146,8 @@ type ListOptions struct {
 type Store interface {
 	// Ask returns the pending request with the key of r that is unexpired at r.CreatedAt, if there
 	// is one. Otherwise it stores r and returns it. So there is never more than one pending request
-	// for the same call. It returns a contract.Limited error if MostOpen others of the principal
-	// are pending.
+	// for the same call. It returns a contract.Limited error if the principal already has
+	// MaxPending other pending requests.
 	Ask(ctx context.Context, r Request) (Request, error)
 
 	// Take marks the oldest request with this key that is decided, unused and unexpired as used and

@@ -28,7 +28,7 @@ const (
 var ErrAnswerPending = errors.New("the answer comes with a later call")
 
 // Asker shows a question to the person at the caller's client and waits for the answer. An error
-// counts as NotShown, except for ErrLater. A nil Asker means that the client cannot ask.
+// counts as NotShown, except for ErrAnswerPending. A nil Asker means that the client cannot ask.
 type Asker func(ctx context.Context, q Request) (Answer, error)
 
 // minDeclineTime is the shortest time in which a person can decline. Clients that cannot show a
@@ -54,8 +54,8 @@ type Gate struct {
 }
 
 // Pass returns nil if the call may run. It never lets a call pass because nobody could be asked.
-// Otherwise the error is of kind denied, of kind pending with the request that waits, of kind
-// unavailable, ErrLater, or that of the context.
+// Otherwise the error is of kind denied, of kind pending with the pending request, of kind
+// unavailable, ErrAnswerPending, or that of the context.
 func (g *Gate) Pass(ctx context.Context, s Subject, ask Asker) error {
 	switch g.Mode {
 	case Auto:

@@ -75,8 +75,9 @@ func (m *mark) masked(text, with string) string {
 	return out.String()
 }
 
-// mayHold rules out most texts without a search for each mark: every credential has a run of at
-// least eight token characters with a digit or a capital letter.
+// mayHold returns false if a text contains no credential for certain. It is faster than a search
+// for each mark, and enough for most texts: every credential has a run of at least eight token
+// characters with a digit or a capital letter.
 func mayHold(text string) bool {
 	for i := range len(text) {
 		if isRandom(text[i]) && isStretch(text, i) {

@@ -16,8 +16,8 @@ import (
 // Tokens creates and checks the tokens of agents.
 type Tokens struct {
 	Store func(context.Context) (TokenStore, error)
-	// Exists reports whether the database exists, so that reading does not create it; nil if it
-	// does.
+	// Exists reports whether the database exists, so that reading does not create it. Nil means
+	// that it exists.
 	Exists func() bool
 	// Secret returns the key that hashes and seals tokens; it is stored apart from them.
 	Secret func() ([]byte, error)
@@ -74,8 +74,9 @@ func (n *NewToken) check(now time.Time) error {
 	return nil
 }
 
-// Check returns the token of a secret. The error is a contract.Denied, which gives the reason only
-// to the holder of a secret that was once valid, or a contract.Unavailable.
+// Check returns the token with this secret. The error is a contract.Denied or a
+// contract.Unavailable. Whether a token is revoked or expired is stated only if the secret is
+// correct.
 func (t *Tokens) Check(ctx context.Context, secret string) (Token, error) {
 	if !wellFormed(secret) {
 		return Token{}, contract.Errorf(contract.Denied,
@@ -171,8 +172,8 @@ func (t *Tokens) List(ctx context.Context) ([]Token, error) {
 	return list, nil
 }
 
-// AnyCreated reports whether a token was ever created here. Revoked and expired tokens count,
-// because the end of a token must not open what was closed.
+// AnyCreated reports whether a token was ever created here. Revoked and expired tokens count: a
+// server that requires tokens must not stop requiring them when the last token ends.
 func (t *Tokens) AnyCreated(ctx context.Context) (bool, error) {
 	list, err := t.List(ctx)
 	if err != nil {
@@ -221,7 +222,7 @@ func unreachable(err error) error {
 // test guesses.
 func hashOf(key []byte, secret string) string { return Seal(key, "hash", secret) }
 
-// seal binds its rights to the token, and the token to the key.
+// seal returns a MAC of the token and its rights, so that nobody without the key can change them.
 func (t *Token) seal(key []byte) string {
 	rate := strconv.Itoa(t.Rate.Requests) + "/" + strconv.FormatInt(int64(t.Rate.Per), 10)
 	return Seal(key, "token", t.ID, t.Name, t.User, strings.Join(t.Scopes.List(), " "), rate, t.By, instant(t.Created),
@@ -264,8 +265,8 @@ func (t Token) Live(now time.Time) bool {
 	return t.State(now) == "live"
 }
 
-// State returns the state of the token: live, revoked, expired, or foreign if it came with the
-// database from another machine or workspace.
+// State returns the state of the token in JSON output: live, revoked, expired, or foreign if it
+// came with the database from another machine or workspace.
 func (t Token) State(now time.Time) string {
 	switch {
 	case t.Foreign:
@@ -276,6 +277,18 @@ func (t Token) State(now time.Time) string {
 		return "expired"
 	}
 	return "live"
+}
+
+// StateLabel returns the state of the token as people see it.
+func (t Token) StateLabel(now time.Time) string {
+	switch state := t.State(now); state {
+	case "live":
+		return "active"
+	case "foreign":
+		return "not created here"
+	default:
+		return state
+	}
 }
 
 // Expired reports whether the token has expired. It is valid until the instant before Expires.
@@ -294,8 +307,8 @@ const MaxTokens = 1000
 // as stated; any other error means that the store failed.
 type TokenStore interface {
 	// Add stores a token. It returns a contract.Conflict error if another token has its name and is
-	// neither revoked nor expired at t.Created, and a contract.Limited error if there are
-	// MostTokens of those. It deletes tokens that ended more than a year before.
+	// neither revoked nor expired at t.Created, and a contract.Limited error if there are already
+	// MaxTokens such tokens. It deletes tokens that ended more than a year before.
 	Add(ctx context.Context, t Token) error
 
 	// ByHash returns the token with this hash; false if there is none.

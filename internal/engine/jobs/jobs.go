@@ -68,7 +68,7 @@ type Task struct {
 	Answers      map[string]jsontree.Value
 	Asked        []string // the keys of all questions that this task ever asked
 
-	// The process that runs it, while it is working.
+	// The process that runs the task, while its status is Working.
 	Owner       string
 	LeaseUntil  time.Time
 	CancelAsked bool
@@ -89,7 +89,8 @@ func (t *Task) Lapsed(now time.Time) bool {
 // MaxUnfinished is how many unfinished tasks one principal may have at once.
 const MaxUnfinished = 200
 
-// TooManyError returns the error of a Store for more than MostUnfinished tasks.
+// TooManyError returns the error of a Store if a principal would have more than MaxUnfinished
+// unfinished tasks.
 func TooManyError() error {
 	return contract.Errorf(contract.Limited, "%d of your tasks are unfinished; wait for some of them, answer or cancel them first",
 		MaxUnfinished)
@@ -100,7 +101,7 @@ func TooManyError() error {
 // any other error means that the store failed. Times have microsecond precision.
 type Store interface {
 	// Add stores a new task as revision 1, and deletes all tasks that have expired when it is
-	// created. It returns a contract.Limited error if its principal has MostUnfinished other
+	// created. It returns a contract.Limited error if its principal has MaxUnfinished other
 	// unfinished tasks; those that have lapsed do not count.
 	Add(ctx context.Context, t Task) error
 

@@ -45,7 +45,7 @@ type run struct {
 	stop  context.CancelCauseFunc
 }
 
-// claim makes t a task that runs here.
+// claim marks t as running in this process, with a new owner and lease.
 func claim(t *Task, now time.Time) {
 	t.Status, t.Message = Working, ""
 	t.Owner, t.LeaseUntil = randomID(), now.Add(leaseLength)
@@ -243,7 +243,8 @@ func completed(result *engine.Result) ending {
 	}
 }
 
-// asked makes the task wait for answers. Nothing of it stays in memory.
+// asked makes the task wait for answers. While it waits, the task is only in the store and uses no
+// memory of this process.
 func asked(need *engine.Suspension) ending {
 	return func(t *Task) {
 		if t.CancelAsked {

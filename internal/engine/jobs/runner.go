@@ -271,8 +271,9 @@ func storeFailed(ctx context.Context, err error) error {
 	return contract.Errorf(contract.Unavailable, "The task store cannot be reached right now; try again later").Because(err)
 }
 
-// current returns the current state of a task. It finds no task that is expired or belongs to
-// another place, and marks a task as failed if the process that ran it has stopped.
+// current returns the current state of a task. A task that has expired or belongs to another
+// workspace is not found. If the process that ran the task has stopped, current marks the task as
+// failed.
 func (r *Runner) current(ctx context.Context, id string) (Task, error) {
 	for {
 		t, err := r.read(ctx, id)

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// Memory is a Limiter for one process. It holds at most about twice as many keys as were busy at
-// the same time. A call for a known key allocates nothing.
+// Memory is a Limiter for one process. It drops keys whose bucket is full, and so keeps at most
+// about twice as many keys as were in use at the same time. A call for a known key allocates
+// nothing.
 type Memory struct {
 	seed   maphash.Seed
 	shards [64]shard

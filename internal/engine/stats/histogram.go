@@ -29,10 +29,10 @@ var sessionBounds = [...]time.Duration{
 	15 * time.Minute, time.Hour, 4 * time.Hour, 12 * time.Hour, 24 * time.Hour,
 }
 
-// histogram counts durations in buckets. Its methods get the upper bounds; the bucket after the
-// last bound counts the rest.
+// histogram counts durations in buckets. Every method gets the upper bounds of the buckets as an
+// argument. One more bucket counts durations above the last bound.
 type histogram struct {
-	counts [len(callBounds) + 1]atomic.Uint64 // sessions need fewer
+	counts [len(callBounds) + 1]atomic.Uint64 // callBounds is the longest list; sessions use fewer buckets
 	sum    atomic.Int64                       // in nanoseconds
 }
 

@@ -107,7 +107,7 @@ func (h *exportHandler) appendAttr(attrs []slog.Attr, group string, a slog.Attr)
 	return append(attrs, slog.Attr{Key: key, Value: value})
 }
 
-// masked replaces what must not leave the machine.
+// masked replaces secrets in exported records.
 const masked = "***"
 
 // secrets finds credentials in texts. The log of this machine may contain them in the cause of an
@@ -122,11 +122,11 @@ func newSecrets() *secrets {
 	}
 }
 
-// mask replaces what looks like a credential, passwords in URLs, and values with the name of a
-// secret.
+// mask replaces text that looks like a credential, passwords in URLs, and values whose name is that
+// of a secret, as in "token=...".
 func (s *secrets) mask(text string) string {
 	text = audit.Mask(text, masked)
-	if !strings.ContainsAny(text, ":=") { // most texts are a word
+	if !strings.ContainsAny(text, ":=") { // fast path: most texts are a single word
 		return text
 	}
 	if strings.Contains(text, "://") {
@@ -135,8 +135,8 @@ func (s *secrets) mask(text string) string {
 	return s.maskNamed(text)
 }
 
-// maskNamed replaces values with the name of a secret. A value may itself be a name with a value,
-// as in "cause: password=...".
+// maskNamed replaces values whose name is that of a secret. A value may itself consist of a name
+// and a value, as in "cause: password=...".
 func (s *secrets) maskNamed(text string) string {
 	var out strings.Builder
 	done := 0

@@ -81,8 +81,9 @@ func (m *meter) taken() {
 	m.sent = m.last
 }
 
-// Produce reads all counters. Differences are relative to what the collector has accepted, so that
-// a lost export is part of the next one.
+// Produce implements metric.Producer: it reads all counters. With delta temporality, it returns the
+// difference to the last reading that the collector accepted, so that the next export includes the
+// counts of a failed one.
 func (m *meter) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) {
 	now := reading{at: m.source.Now()}
 	if m.source.Stats != nil {

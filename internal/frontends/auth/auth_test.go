@@ -316,7 +316,8 @@ func (s discardWriter) Header() http.Header         { return s.header }
 func (s discardWriter) Write(b []byte) (int, error) { return len(b), nil }
 func (s discardWriter) WriteHeader(int)             {}
 
-// TestGuardAllocatesNothing checks that Guard and Who allocate nothing if no token is required.
+// TestGuardAllocatesNothing checks that Guard and Identity allocate nothing if no token is
+// required.
 func TestGuardAllocatesNothing(t *testing.T) {
 	g, r := newRig(t), httptest.NewRequest(http.MethodPost, "/tools/x", nil)
 	handler := g.Guard(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -34,7 +34,7 @@ type OIDC struct {
 }
 
 // Validate returns an error if the URL of the issuer is malformed or can be intercepted on the
-// parseNetwork.
+// network.
 func (o *OIDC) Validate() error {
 	u, err := url.Parse(o.URL)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {

@@ -39,11 +39,11 @@ func (p *Program) auditList() *cobra.Command {
 	}
 	c.Flags().IntVar(&limit, "limit", 50, "list at most this many calls")
 	c.Flags().StringVar(&f.Tool, "tool", "", "only calls of this tool")
-	c.Flags().StringVar(&f.Outcome, "outcome", "", "only calls with this outcome: ok, invalid, denied, ...")
+	c.Flags().StringVar(&f.Outcome, "outcome", "", "only calls with this outcome: "+strings.Join(outcomes(), ", "))
 	return p.withJSON("print as JSON", c)
 }
 
-// outcomes returns the outcomes that a record can have.
+// outcomes returns the outcomes of calls in the audit log.
 func outcomes() []string {
 	known := []string{"ok", "replayed", "asked"}
 	for _, kind := range contract.Kinds() {

@@ -40,8 +40,8 @@ func (p *Program) callCommand() *cobra.Command {
 		}),
 	}
 	c.Flags().StringVar(&document, "json", "", "all arguments as one JSON object, or - to read it from stdin")
-	c.Flags().StringVar(&key, "idempotency-key", "", "unique key of your choice for this call; repeating the call with "+
-		"the same key runs it only once")
+	c.Flags().StringVar(&key, "idempotency-key", "", "unique key of your choice for this call; a repeated call with "+
+		"the same key returns the first result and does not run again")
 	return c
 }
 

@@ -43,7 +43,7 @@ func (p *Program) grepCommand() *cobra.Command {
 		RunE:              func(cmd *cobra.Command, args []string) error { return g.exit(g.grep(cmd, args)) },
 	}
 	f := c.Flags()
-	f.BoolVarP(&g.ignoreCase, "ignore-case", "i", false, "ignore the difference between upper and lower case")
+	f.BoolVarP(&g.ignoreCase, "ignore-case", "i", false, "ignore case")
 	f.BoolVarP(&g.caseSensitive, "case-sensitive", "s", false, "match case (default); overrides -i")
 	f.BoolVarP(&g.fixed, "fixed-strings", "F", false, "take the pattern as literal text, not as a regular expression")
 	f.BoolVarP(&g.word, "word-regexp", "w", false, "match only whole words")

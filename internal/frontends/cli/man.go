@@ -66,7 +66,8 @@ func (p *Program) page(w io.Writer, c *cobra.Command, date string) error {
 			kind, _ := pflag.UnquoteUsage(f)
 			return strings.ToUpper(kind)
 		},
-		"about": aboutFlag,
+		"about":        aboutFlag,
+		"hasExitCodes": func(long string) bool { return strings.Contains(long, "Exit codes: ") },
 		"parents": func(c *cobra.Command) (list []*cobra.Command) {
 			c.VisitParents(func(parent *cobra.Command) { list = append(list, parent) })
 			return list

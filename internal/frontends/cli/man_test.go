@@ -131,6 +131,19 @@ func TestManPage(t *testing.T) {
 	}
 }
 
+// TestManExitStatus checks that a page has the general exit codes unless the command has its own.
+func TestManExitStatus(t *testing.T) {
+	for command, want := range map[string]bool{"export": true, "doctor": false, "contract diff": false} {
+		page, err := manRun(t, nil, strings.Fields(command)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(page, `.SH "EXIT STATUS"`); got != want {
+			t.Errorf("%s: the section EXIT STATUS exists: %v, want %v", command, got, want)
+		}
+	}
+}
+
 func TestManRefuses(t *testing.T) {
 	for _, tc := range []struct {
 		env  map[string]string

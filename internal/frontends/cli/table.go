@@ -52,7 +52,7 @@ func (t *table) write(w io.Writer) {
 	t.writeWithin(w, widthOf(w))
 }
 
-// writeWithin writes lines of at most maxWidth columns; 0 is no limit.
+// writeWithin writes lines of at most maxWidth columns. 0 means no limit.
 func (t *table) writeWithin(w io.Writer, maxWidth int) {
 	if maxWidth <= 0 {
 		maxWidth = math.MaxInt
@@ -137,7 +137,7 @@ func (p *Program) colours() bool {
 	return isTerminal(p.Stdout) && unwanted == "" && kind != "dumb"
 }
 
-// withJSON adds the flag --json, which makes show print JSON.
+// withJSON adds the flag --json to a command. With the flag, Program.show prints JSON.
 func (p *Program) withJSON(about string, c *cobra.Command) *cobra.Command {
 	c.Flags().BoolVar(&p.asJSON, "json", false, about)
 	return c

@@ -235,7 +235,7 @@ func (p *Program) tokenList() *cobra.Command {
 			return p.show(views, func() { p.printTokens(tokens, now) })
 		}),
 	}
-	c.Flags().BoolVar(&all, "all", false, "include tokens that are revoked, expired, or created elsewhere")
+	c.Flags().BoolVar(&all, "all", false, "include revoked and expired tokens, and tokens not created here")
 	return p.withJSON("print as JSON", c)
 }
 
@@ -252,7 +252,7 @@ func (p *Program) printTokens(tokens []identity.Token, now time.Time) {
 	t.add("ID", "NAME", "STATE", "SCOPES", "USER", "EXPIRES", "LAST USED")
 	for i := range tokens {
 		n := &tokens[i]
-		t.add(n.ID, approval.Plain(n.Name), n.State(now), n.Scopes.String(), approval.Plain(n.User), p.minute(n.Expires), p.minute(n.Used))
+		t.add(n.ID, approval.Plain(n.Name), n.StateLabel(now), n.Scopes.String(), approval.Plain(n.User), p.minute(n.Expires), p.minute(n.Used))
 	}
 	t.write(p.Stdout)
 }

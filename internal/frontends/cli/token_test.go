@@ -241,12 +241,12 @@ func TestTokenList(t *testing.T) {
 	c.now = c.now.Add(time.Hour)
 
 	out, _ = c.types(ExitOK, "list")
-	contains(t, out, "ID ", "ci ", "live", "*:read", "ada", "2027-02-14 23:30", "never")
+	contains(t, out, "ID ", "ci ", "active", "*:read", "ada", "2027-02-14 23:30", "never")
 	if strings.Count(out, "\n") != 2 {
 		t.Errorf("not only the live one is shown:\n%s", out)
 	}
 	out, _ = c.types(ExitOK, "list", "--all")
-	contains(t, out, "revoked", "expired", "foreign", `strange\u202e`)
+	contains(t, out, "revoked", "expired", "not created here", `strange\u202e`)
 
 	out, _ = c.types(ExitOK, "list", "--all", "--json")
 	var views []map[string]any

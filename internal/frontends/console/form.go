@@ -143,7 +143,8 @@ func (f *form) values() url.Values {
 	return values
 }
 
-// show puts a value into the field, as far as the field can show it.
+// show puts a value into the field. It changes the kind of the field if the value has several
+// lines.
 func (f *field) show(v *jsontree.Value) {
 	switch {
 	case f.Kind == asList && v.Kind == jsontree.Array:

@@ -26,7 +26,8 @@ const (
 	maxCounted        = 100 // waiting requests; more are shown as "99+"
 )
 
-// state is what open pages are notified about.
+// state is what the header of a page and its lists depend on. If it changes, open pages are
+// notified.
 type state struct {
 	Waiting   int    // number of waiting requests, at most maxCounted
 	Approvals string // a hash of the waiting requests; "" if they cannot be read

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"cmp"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -50,19 +49,13 @@ func (v *visit) settings() error {
 			page.Inactive++
 			continue
 		}
-		row := tokenRow{Token: t, State: tokenState(t, now)}
+		row := tokenRow{Token: t, State: t.StateLabel(now)}
 		if t.Rate.Requests > 0 {
 			row.Rate = contract.Rate(t.Rate).String()
 		}
 		page.Tokens = append(page.Tokens, row)
 	}
 	return v.page("settings", "settings", "Settings", page)
-}
-
-// tokenState returns the state of a token as the page shows it.
-func tokenState(t identity.Token, now time.Time) string {
-	state := t.State(now)
-	return cmp.Or(map[string]string{"foreign": "not created here", "live": "active"}[state], state)
 }
 
 // createdPage is the data of the page that shows a new secret, once.

@@ -168,8 +168,8 @@ func (s *Server) waitForEnd(ctx context.Context, l net.Listener, failed <-chan e
 	}
 }
 
-// At shutdown, connections are closed after no request has arrived for the time quiet, or at the
-// lastRequest after quietAtMost.
+// At shutdown, connections are closed once no request has arrived for quietTime, and after
+// maxQuietWait at the latest.
 const (
 	quietTime    = 150 * time.Millisecond
 	maxQuietWait = time.Second

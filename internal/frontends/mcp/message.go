@@ -30,8 +30,8 @@ func (m *message) isNotification() bool { return m.id == nil }
 // maxBatch is the maximum number of messages in a batch.
 const maxBatch = 100
 
-// readMessages parses one message or, if the version has batches, a batch. The fault applies to all
-// of it.
+// readMessages parses one message, or a batch if the protocol version has batches. If any message
+// of a batch is invalid, it returns a fault and no messages.
 func readMessages(data []byte, batches bool) (all []message, batch bool, fault *rpcError) {
 	tree, err := jsontree.Parse(data)
 	if err != nil {

@@ -245,8 +245,8 @@ func (c *stdio) request(ctx context.Context, m *message, size int, deliver func(
 	}
 }
 
-// identify identifies the client of a request. The first request determines the era of those that
-// runJob not state it.
+// identify identifies the client of a request. The first request determines the era of the requests
+// that do not state one.
 func (c *stdio) identify(m *message, q *request) *rpcError {
 	var fault *rpcError
 	first := !c.started

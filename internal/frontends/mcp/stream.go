@@ -174,7 +174,8 @@ func (s *stream) hasEnded() bool {
 	return s.ended
 }
 
-// has reports whether all events after a number are kept; 0 is before the first.
+// has reports whether the stream still has all events after the event with this number. The first
+// event has number 1.
 func (s *stream) has(number uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -209,7 +209,7 @@ func TestConnectionRefused(t *testing.T) {
 	for _, protocol := range []string{"grpc", "http/protobuf"} {
 		env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://ada:geheim@" + address + "?key=geheim", "OTEL_EXPORTER_OTLP_PROTOCOL": protocol}
 		log := exportOne(t, env, func(log *syncBuffer) {
-			time.Sleep(300 * time.Millisecond) // exportOne attempt has been made
+			time.Sleep(300 * time.Millisecond) // one attempt has been made
 			if text := log.String(); text != "" {
 				t.Errorf("%s: lost at once: %s", protocol, text)
 			}

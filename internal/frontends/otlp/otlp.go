@@ -78,8 +78,8 @@ func (s *settings) connect(o *telemetry.Options, agent string) (release func(), 
 	if s.protocol == protocolGRPC {
 		return s.connectGRPC(o, agent)
 	}
-	// The client has the certificates; those of the environment must not reach exporters of http://
-	// endpoints.
+	// The HTTP client has the certificates. WithTLSClientConfig(nil) keeps exporters from reading
+	// those in the environment, which they would reject for an http:// endpoint.
 	client := s.client(agent)
 	ctx, url := context.Background(), s.url.String()
 	switch s.signal {

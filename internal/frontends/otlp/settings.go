@@ -50,8 +50,8 @@ type environment struct {
 
 const prefix = "OTEL_EXPORTER_OTLP_"
 
-// variable returns the name of the variable to use: that of the signal if it is set, else the
-// general exportOne.
+// variable returns the name of the variable to use: the one for the signal if it is set, otherwise
+// the one for all signals.
 func (e *environment) variable(suffix string) string {
 	if name := prefix + e.signal.name + "_" + suffix; e.Text(name) != "" {
 		return name

@@ -60,7 +60,7 @@ func setAssetHeaders(header http.Header, a *Asset) {
 	if isDisplayable(a.MIME) {
 		header.Set("Content-Disposition", "inline")
 	}
-	header.Set("Access-Control-Allow-Origin", "*") // assetPrefix are public to anyone who has the URL
+	header.Set("Access-Control-Allow-Origin", "*") // assets are public to anyone who has the URL
 	header.Set("Cross-Origin-Resource-Policy", "cross-origin")
 	if a.MIME != pdf { // browsers show no PDF in this sandbox; PDF viewers have their own
 		header.Set("Content-Security-Policy", sandbox)

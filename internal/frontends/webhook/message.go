@@ -112,7 +112,7 @@ func (s *Sender) post(ctx context.Context, m *message) error {
 	return nil
 }
 
-// sign returns the signature of Standard Webhooks.
+// sign returns the signature of a message as the Standard Webhooks specification defines it.
 func sign(secret []byte, id, stamp string, body []byte) string {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte(id + "." + stamp + "."))

@@ -128,9 +128,9 @@ func (d *document) typeAround(s *section) string {
 	return typeNamed(d.kind)
 }
 
-// headingType is like the function headingType, with an exception for guides such as a README:
-// their section on issues explains where to report them, and their section on decisions describes
-// the records.
+// headingType returns the type of discovery that a heading indicates, or "". In guides such as a
+// README, headings like "Issues" and "Decisions" indicate none: such a section explains where to
+// report issues, or how decisions are recorded.
 func (d *document) headingType(title string) string {
 	kind := headingType(title)
 	if kind == "" || !isGuide(strings.ToLower(path.Base(d.name))) {

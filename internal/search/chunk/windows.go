@@ -6,14 +6,14 @@ import (
 )
 
 const (
-	maxWindow  = 60  // lines
-	paragraphs = 40  // approximate lines of text without declarations
+	maxWindow  = 60  // maximum lines of a chunk of code
+	paragraphs = 40  // approximate lines of a chunk of text without declarations
 	minStretch = 120 // bytes: a smaller stretch is merged with its neighbour
 	maxMerged  = 500 // maximum bytes of merged stretches
 )
 
-// windows splits a long stretch into several of similar length, each with its name. It splits at a
-// blank line or where the indentation is least, if there is such a place.
+// windows splits a range of lines into chunks of similar size, all with the same name. It prefers
+// to split before a blank line or after a line with little indentation.
 func (c *cutter) windows(from, to int, name string) {
 	for from <= to {
 		left := max((to-from+maxWindow)/maxWindow, (c.size(from, to)+MaxText-1)/MaxText)

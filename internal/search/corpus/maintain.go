@@ -92,9 +92,9 @@ type segmentBuilder struct {
 	always  []uint32 // docs that may match whatever the trigrams are
 }
 
-// build reads the docs that were never read, as far as the budget allows, and returns the trigrams
-// of all docs, or nil if an index is not worthwhile. When there are enough docs for one segment, it
-// leaves the rest.
+// build reads the docs that were never read, within the memory budget, and returns the trigram
+// index of the segment, or nil if the texts are too small for an index. If there are more docs than
+// one segment may hold, it moves the remaining ones to rest.
 func (k *segmentBuilder) build() *trigrams {
 	c := k.corpus
 	k.grams = newGramBuilder(c.classes())

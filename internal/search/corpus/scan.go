@@ -168,7 +168,8 @@ func (w *worker) collect(f *fileResult, j *job, data, text []byte, s textRange) 
 	return count, skipped, whole
 }
 
-// keepLine adds a line to the result. If there are very many, it passes them on.
+// keepLine adds a line to the result. In a search without a limit, it delivers the lines in batches
+// of maxBatchLines.
 func (w *worker) keepLine(f *fileResult, data []byte, s textRange, h hit) {
 	if w.kept++; w.kept == w.query.Limit {
 		w.markEnough()

@@ -15,8 +15,8 @@ type Query struct {
 	Pattern *text.Pattern
 	Only    *glob.Pattern // nil: all files
 	After   Place         // deliver only what comes after this place
-	// Limit is the maximum number of lines (files, if Tally is set) to deliver. Those beyond it are
-	// only counted. 0 means no limit.
+	// Limit is the maximum number of lines (files, if CountOnly is set) to deliver. Those beyond it
+	// are only counted. 0 means no limit.
 	Limit     int
 	Context   int  // lines of context before and after each match
 	CountOnly bool // deliver no lines, only the count of each file

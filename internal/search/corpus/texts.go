@@ -46,7 +46,9 @@ func detect(data []byte) (e encoding, mark int) {
 	return plain, 0
 }
 
-// classify returns the searchable part of a text: all of it if it contains no NUL.
+// classify returns the kind of a text and the part of it to search. A text without a NUL is
+// searched completely, a text with a NUL in the first headSize bytes not at all, and any other text
+// up to where ripgrep stops.
 func classify(text []byte) ([]byte, kind) {
 	zero := bytes.IndexByte(text, 0)
 	if zero < 0 {

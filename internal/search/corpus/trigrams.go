@@ -67,8 +67,8 @@ func (t *classTable) of(literal string) []uint32 {
 	return all
 }
 
-// A trigramQuery describes the texts that may match a pattern: a text with a match has all trigrams
-// of one of the alternatives.
+// A trigramQuery describes the texts that may match a pattern: every matching text has all trigrams
+// of at least one alternative.
 type trigramQuery struct {
 	alternatives [][]uint32
 	foldTexts    bool // texts in trigrams.foldTexts may match whatever their trigrams are

@@ -312,7 +312,7 @@ func parse(data []byte, count int) ([][]float32, error) {
 		return nil, fmt.Errorf("decode embeddings: %w", err)
 	}
 	if len(a.Data) != count {
-		return nil, fmt.Errorf("%d embeddings for %d texts", len(a.Data), count)
+		return nil, fmt.Errorf("the service returned %d embeddings for %d texts", len(a.Data), count)
 	}
 	vectors := make([][]float32, count)
 	for i, one := range a.Data {

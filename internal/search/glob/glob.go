@@ -26,7 +26,7 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("invalid glob pattern %q: %s", e.Pattern, e.Reason)
 }
 
-// A TooManyError is returned if the braces of a pattern expand to more than Most patterns.
+// A TooManyError is returned if the braces of a pattern expand to more than MaxPatterns patterns.
 type TooManyError struct {
 	Pattern string
 }

@@ -27,7 +27,7 @@ func hash(word []byte) uint64 {
 // with the number of occurrences follows.
 type list []byte
 
-// count returns the number of chunks, and the postings that next reads.
+// count returns the number of chunks, and the rest of the list, which next decodes.
 func (l list) count() (int, list) {
 	n, size := binary.Uvarint(l)
 	return int(n), l[size:]

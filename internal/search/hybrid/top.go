@@ -3,7 +3,7 @@ package hybrid
 // Hit is a chunk that was found.
 type Hit struct {
 	ID ID
-	// Score is from 0 to 1: Words and Meaning combined, times the factor from Query.Boost.
+	// Score is from 0 to 1: WordScore and Cosine combined, times the factor from Query.Boost.
 	Score float32
 	// WordScore is the BM25 score as a fraction of its upper bound, from 0 to 1.
 	WordScore float32

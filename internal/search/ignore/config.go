@@ -60,7 +60,7 @@ func (c *config) expand(value, folder string) (string, bool) {
 	return filepath.Join(folder, value), folder != ""
 }
 
-// isTrue reports whether a value is true in one of git's notations.
+// isTrue reports whether a key is set to true, in any notation that git accepts.
 func (c *config) isTrue(key string) bool {
 	value, ok := c.values[key]
 	return ok && parseBool(value)

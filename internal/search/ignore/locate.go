@@ -13,8 +13,8 @@ type location struct {
 	common string // folder with the files that it shares with other working trees
 }
 
-// locate finds the repository that contains a folder. top is "" if there is none. Like git, it
-// ignores a .git that is not a repository.
+// locate finds the repository that contains a folder. If there is none, the result is empty. Like
+// git, it ignores a .git that is not a repository.
 func locate(folder string, snapshot *snapshot) location {
 	for {
 		dotGit := filepath.Join(folder, ".git")
@@ -86,7 +86,7 @@ func (r *Repository) configuration(location location, env func(string) (string, 
 	for _, path := range globalConfigs(env, c.xdg(env)) {
 		c.load(path, 0)
 	}
-	// Only the repository's own configuration may set these.
+	// Git accepts these only in the configuration of the repository itself.
 	delete(c.values, "extensions.objectformat")
 	delete(c.values, "extensions.worktreeconfig")
 	if location.top == "" {

@@ -51,7 +51,7 @@ func (r *cssReader) add(line int, text string, k kind) {
 	}
 }
 
-// rule reads what follows the name of an at-rule, if it imports something.
+// rule reads an at-rule after the @, and adds its targets if it is a rule that imports.
 func (r *cssReader) rule() {
 	name := ""
 	if r.Tok.Kind == lexical.Word {

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// maxModules limits the modules of a workspace that are searched for a package, the nearest ones.
+// maxModules is the maximum number of modules of a workspace that are searched for a package. The
+// nearest modules are searched.
 const maxModules = 100
 
 func jvmEndings() []string { return []string{".java", ".kt", ".scala"} }

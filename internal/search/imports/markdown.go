@@ -9,7 +9,7 @@ import (
 	"remit/internal/search/markdown"
 )
 
-// markdownWiki is [[name]].
+// markdownWiki is the kind of a wiki link, [[name]].
 const markdownWiki kind = 1
 
 // extractMarkdown reads links, images, reference definitions, wiki links, and the src and href of

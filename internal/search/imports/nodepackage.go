@@ -168,7 +168,8 @@ func (r *nodeResolver) origin(full string, k kind) (string, bool) {
 	return r.extended(nodeStem(full), nodeCode(k))
 }
 
-// compiled finds a source by outDir and rootDir of the package's configurations.
+// compiled finds the source of a built file by outDir, declarationDir and rootDir in the package's
+// TypeScript configurations.
 func (r *nodeResolver) compiled(p *nodePackage, target string, k kind) (string, bool) {
 	full := path.Join(p.folder, target)
 	for _, name := range []string{"tsconfig.json", "tsconfig.build.json", "tsconfig.lib.json"} {

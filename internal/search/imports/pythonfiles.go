@@ -73,8 +73,8 @@ func (r *pythonResolver) absolute(names []string, member string) []string {
 	return only
 }
 
-// find looks up a module below folders, and the member in it. It reports whether there is such a
-// module; a package without an __init__ file exists but has no file.
+// find returns the files of a module below folders, or those of the submodule member if there is
+// one. It returns false if there are no such files: a package without an __init__ file has none.
 func (r *pythonResolver) find(folders, names []string, member string) ([]string, bool) {
 	var found []string
 	if len(names) == 0 && len(folders) == 1 {

@@ -238,7 +238,7 @@ func (p *rustParser) use(above []string, line, depth int) {
 	}
 }
 
-// group reads the branches of a tree of paths.
+// group reads the paths between braces. names is the path before the brace.
 func (p *rustParser) group(names []string, depth int) {
 	p.step()
 	for p.Tok.Kind != lexical.End && !p.IsAt("}", ";") && len(p.specs) < maxImports {
@@ -254,7 +254,7 @@ func (p *rustParser) group(names []string, depth int) {
 	p.Accept("}")
 }
 
-// path adds a path relative to the file's own module.
+// path adds an import of a path, which may be relative to the module of the file.
 func (p *rustParser) path(names []string, line int) {
 	names = names[:min(len(names), rustNesting)]
 	if n := len(names); n > 1 && names[n-1] == "self" {

@@ -179,8 +179,8 @@ func frontMatter(content []byte) (start, end, after int) {
 	return 0, 0, 0
 }
 
-// The kinds of imports on the web. The zero kind is that of import and export statements, and of
-// import().
+// The kinds of imports in JavaScript, TypeScript, CSS and HTML. The zero kind means an import or
+// export statement, or import().
 const (
 	jsTypeOnly  kind = iota + 1 // import type, export type, declare module
 	jsRequire                   // require(), require.resolve(), import x = require()

@@ -48,7 +48,8 @@ func (s *Scanner) rubyComment() Kind {
 	return Comment
 }
 
-// certainty says how certain it is that a value begins at a place, and not an operator.
+// certainty says how certain it is that the next character begins a literal, such as a regular
+// expression, and is not an operator: in Ruby, both begin with characters like / and %.
 type certainty uint8
 
 const (
@@ -57,7 +58,8 @@ const (
 	surelyNot           // it is an operator
 )
 
-// rubyBegins decides whether a value may begin here, by the previous token and the space around.
+// rubyBegins decides whether a literal may begin here, by the previous token and the spaces before
+// and after the next character.
 func (s *Scanner) rubyBegins() certainty {
 	before := s.Tok
 	switch {

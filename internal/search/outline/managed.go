@@ -175,8 +175,8 @@ func (s *scanner) operatorName(h *head, i int) int {
 	return s.past(j)
 }
 
-// functionName returns the name of a function in a head: with the ~ of a destructor, and all of an
-// operator.
+// functionName returns the name of the function that a head declares. The name of a destructor
+// includes the ~, and that of an operator the operator itself.
 func (s *scanner) functionName(h head) string {
 	switch {
 	case s.text(h.name) == "operator":

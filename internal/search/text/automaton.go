@@ -121,7 +121,8 @@ func (a *automaton) finish(from *state) verdict {
 	return fails
 }
 
-// around returns the context before the next character. word says whether that is a word character.
+// around returns the context of the position before the next character. word says whether the next
+// character is a word character.
 func (a *automaton) around(from *state, word bool) context {
 	var c context
 	if from.begin {

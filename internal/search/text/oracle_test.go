@@ -131,8 +131,8 @@ func checkUnicode(t rapid.TB, pattern string, ignoreCase bool, data []byte) {
 	}
 }
 
-// checkLines compares Find with the oracle, and checks that the matching lines contain what Needs
-// returns.
+// checkLines compares Find with the oracle, and checks that the matching lines contain one of the
+// RequiredLiterals.
 func checkLines(t rapid.TB, p *Pattern, re *regexp.Regexp, data []byte, matching []line) {
 	t.Helper()
 	for _, l := range matching {

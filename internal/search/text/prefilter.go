@@ -127,7 +127,7 @@ func (s *prefilter) add(n needle, bucket int) {
 	}
 }
 
-// take lets a byte at a place of the window match a bucket.
+// take records that the byte c at this place of the window matches a bucket.
 func (s *prefilter) take(place int, c byte, bucket int) {
 	bit := uint8(1) << bucket
 	s.takes[place][c] |= bit
@@ -138,8 +138,8 @@ func (s *prefilter) take(place int, c byte, bucket int) {
 	}
 }
 
-// next returns a place in the first line, of those that begin at or after at, that contains a
-// literal, or -1. It returns -1 if stop is set.
+// next searches data from at for the first line that contains a literal, and returns a position in
+// that line. It returns -1 if there is none or stop is set.
 func (s *prefilter) next(data []byte, at int, stop *atomic.Bool) int {
 	for ; at < len(data); at += stopInterval {
 		if stop != nil && stop.Load() {

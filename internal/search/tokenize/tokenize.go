@@ -28,8 +28,8 @@ func Words(text string) []string {
 	return found
 }
 
-// All iterates over the words that Of returns. Each word is valid until the next. It is for callers
-// that count or look up words and need no strings.
+// All iterates over the words that Words returns. Each word is valid until the next. It is for
+// callers that count or look up words and need no strings.
 func All(text string) iter.Seq[[]byte] {
 	return func(yield func(word []byte) bool) {
 		s := scanner{text: text, word: make([]byte, 0, maxWord+utf8.UTFMax)}

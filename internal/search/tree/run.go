@@ -161,7 +161,7 @@ func (w *worker) runJob(j job) {
 // batch is the approximate number of files reported at a time.
 const batch = 512
 
-// size returns the number of files that the worker has to report.
+// size returns the number of files that the worker has not reported yet.
 func (w *worker) size() int {
 	n := len(w.change.Added) + len(w.change.Removed)
 	for _, files := range w.changed {

@@ -20,7 +20,7 @@ import (
 // followed: to Disk, a link does not exist.
 type Disk struct {
 	dir       string
-	stripes   [stripeCount]sync.Mutex // memoryBody before the lock files, so that only one goroutine waits for each of those
+	stripes   [stripeCount]sync.Mutex // locked before the lock files, so that only one goroutine waits for each lock file
 	sweepOnce sync.Once
 }
 

@@ -68,7 +68,7 @@ func (r *refusal) advice() string {
 	return ""
 }
 
-// Is lets errors.Is match the meaning of a refusal for an object.
+// Is lets errors.Is match a refusal with the errors of a books.Store.
 func (r *refusal) Is(target error) bool {
 	switch target {
 	case books.ErrNotFound:
@@ -84,8 +84,9 @@ func (r *refusal) Is(target error) bool {
 }
 
 // changed reports whether the n-th attempt of a write failed because of concurrent changes. A
-// gateway over a file system also returns ErrNoPlace if another client removes the last object in
-// the same folder; if that error persists, there is an entry that the gateway does not list.
+// gateway over a file system also returns books.ErrPathConflict if another client removes the last
+// object in the same folder; if that error persists, there is an entry that the gateway does not
+// list.
 func changed(err error, n int) bool {
 	return errors.Is(err, errReplaced) || errors.Is(err, books.ErrPathConflict) && n < tries
 }

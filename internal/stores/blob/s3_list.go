@@ -78,7 +78,7 @@ func (s *S3) objects(page []minio.ObjectInfo) []books.Object {
 	return objects
 }
 
-// empty returns ErrNoPlace if there is an object below a folder.
+// empty returns books.ErrPathConflict if there is an object below a folder.
 func (s *S3) empty(ctx context.Context, folder string) error {
 	for _, err := range s.pages(ctx, folder, 1) {
 		if err == nil {

@@ -22,9 +22,11 @@ func (e *UnusableError) Unwrap() error { return e.Reason }
 // Probe checks that the store can be used for books: that it is reachable, that the credentials are
 // valid, and that it supports the conditional writes that keep one writer from overwriting the work
 // of another. It writes one object below .remit-probe/ and removes it. After it has succeeded once,
-// there is no need to call it again. It returns an *UnfitError for a problem that is not temporary.
+// there is no need to call it again. It returns an *UnusableError for a problem that is not
+// temporary.
 func (s *S3) Probe(ctx context.Context) error {
-	body, err := uploadOf(strings.NewReader("Remit looks whether this store honours conditions.\n"), 51)
+	const text = "Remit checks whether this store supports conditional writes.\n"
+	body, err := uploadOf(strings.NewReader(text), int64(len(text)))
 	if err != nil {
 		return err
 	}

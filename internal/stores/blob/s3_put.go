@@ -253,8 +253,8 @@ func (s *S3) checkPut(ctx context.Context, key string, c books.Cond, look bool) 
 	return nil, s.checkPlace(ctx, key)
 }
 
-// checkPlace returns ErrNoPlace if a file system could not store the key, so that the same keys are
-// valid on disk and on S3. Two simultaneous writes can bypass the check.
+// checkPlace returns books.ErrPathConflict if a file system could not store the key, so that the
+// same keys are valid on disk and on S3. Two simultaneous writes can bypass the check.
 func (s *S3) checkPlace(ctx context.Context, key string) error {
 	if !s.holds(key) {
 		return books.ErrPathConflict

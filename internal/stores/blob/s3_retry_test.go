@@ -232,8 +232,8 @@ func TestS3Changes(t *testing.T) {
 	}
 }
 
-// TestS3CrowdedFolder checks that a temporary ErrNoPlace of a gateway over a file system is not
-// returned to the caller.
+// TestS3CrowdedFolder checks that a temporary books.ErrPathConflict of a gateway over a file system
+// is not returned to the caller.
 func TestS3CrowdedFolder(t *testing.T) {
 	s, u := newUnsteady(t)
 	u.how = func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {

@@ -210,9 +210,10 @@ func (s *S3) getCredentials(ctx context.Context) (credentials.Value, error) {
 	}
 }
 
-// statusOf maps a status to the only one that minio-go accepts as success, and a temporary failure
-// to a status that says so. A copy or the completion of an upload in parts can fail after the store
-// has begun to answer, so an answer with status 200 may also contain an error.
+// statusOf returns the status that minio-go should see. A success becomes the only status that
+// minio-go accepts as success for the method, and a temporary failure becomes a status that
+// minio-go treats as temporary. A copy, or the completion of a multipart upload, can fail after the
+// store has begun to answer, so an answer with status 200 may contain an error too.
 func statusOf(method string, status int, content []byte) int {
 	switch {
 	case status >= 300 && bytes.Contains(content, []byte("<Code>RequestTimeout</Code>")):

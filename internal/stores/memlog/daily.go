@@ -29,13 +29,13 @@ type Daily struct {
 	timer      *time.Timer
 	closed     bool
 	err        error
-	reportedAt time.Time // when Lost was last called
+	reportedAt time.Time // when OnLost was last called
 }
 
 var _ audit.Storage = (*Daily)(nil)
 
-// batchDelay is how long a record that need not be durable may wait for other records. It saves a
-// system call or more on every read.
+// batchDelay is how long a record that need not be durable, such as that of a read, may wait for
+// other records. Writing several records at once saves system calls.
 const batchDelay = 50 * time.Millisecond
 
 // Ready implements audit.Storage. It opens the file of the day once, and checks for disk space as

@@ -97,7 +97,7 @@ func (s *file) adopt(f *os.File) error {
 	}
 	if err != nil {
 		_ = f.Close() // nothing was written to it
-		return fmt.Errorf("examine: %w", err)
+		return fmt.Errorf("check file type: %w", err)
 	}
 	s.f, s.info, s.named = f, info, false
 	return nil

@@ -320,7 +320,7 @@ func TestSomethingElseThanAFileIsRefused(t *testing.T) {
 	check(t, unix.Mkfifo(filepath.Join(dir, name), 0o600))
 	l := open(t, dir, memlog.JSONLines)
 	_, err := l.Append([]byte(`{}`), false).Wait(t.Context())
-	if err == nil || err.Error() != "append to "+name+": examine: not a regular file" {
+	if err == nil || err.Error() != "append to "+name+": check file type: not a regular file" {
 		t.Fatalf("append to a pipe: %v", err)
 	}
 }

@@ -41,7 +41,7 @@ func (m *Memory) Tail(_ context.Context, file string, policy *contract.PathPolic
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return learning.Tail{}, fmt.Errorf("examine %s: %w", file, err)
+		return learning.Tail{}, fmt.Errorf("stat %s: %w", file, err)
 	}
 	text, before, err := endOf(f, info.Size(), limit)
 	if err != nil {

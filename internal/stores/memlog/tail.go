@@ -19,7 +19,7 @@ import (
 func (s *file) examine() error {
 	info, err := s.f.Stat()
 	if err != nil {
-		return fmt.Errorf("examine: %w", err)
+		return fmt.Errorf("stat: %w", err)
 	}
 	if !s.known.stillIn(s.f, info) {
 		s.known = wholeLines{}
@@ -51,7 +51,7 @@ func (s *file) setAside() error {
 	}
 	info, err := s.f.Stat()
 	if err != nil {
-		return fmt.Errorf("examine: %w", err)
+		return fmt.Errorf("stat: %w", err)
 	}
 	if info.Size() != s.known.size+s.open {
 		return s.examine()

@@ -61,13 +61,14 @@ func dayName(number int64) string {
 	return time.Unix(number&(1<<dayBits-1)*daySeconds, 0).UTC().Format(time.DateOnly)
 }
 
-// spotNumber returns the number of the call at a spot. It clamps the place to the range of its day.
-func spotNumber(source int64, at auditindex.Position) (int64, error) {
+// positionNumber returns the number of the call at a position. It limits the offset to the range of
+// its day.
+func positionNumber(source int64, at auditindex.Position) (int64, error) {
 	day, err := dayNumber(source, at.Day)
 	return day<<placeBits + min(max(at.Offset, -1), 1<<placeBits), err
 }
 
-func spotOf(number int64) auditindex.Position {
+func positionOf(number int64) auditindex.Position {
 	return auditindex.Position{Day: dayName(number >> placeBits), Offset: number & (1<<placeBits - 1)}
 }
 
@@ -141,7 +142,7 @@ func (s callIndex) Kinds(ctx context.Context) (map[int64]auditindex.KnownKind, e
 		var k auditindex.KnownKind
 		var id, last int64
 		err := row.Scan(&id, &k.Tool, &k.Caller, &k.Frontend, &k.Outcome, &last)
-		k.Last = spotOf(last)
+		k.Last = positionOf(last)
 		kinds[id] = k
 		return err
 	}, s.source)
@@ -222,10 +223,10 @@ func (s callIndex) Page(ctx context.Context, q auditindex.Query) ([]auditindex.C
 	}
 	after, before := source<<(dayBits+placeBits), (source+1)<<(dayBits+placeBits)
 	if q.After.Day != "" {
-		after, err = spotNumber(source, q.After)
+		after, err = positionNumber(source, q.After)
 	}
 	if err == nil && q.Before.Day != "" {
-		before, err = spotNumber(source, q.Before)
+		before, err = positionNumber(source, q.Before)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list calls: %w", err)
@@ -245,7 +246,7 @@ func (s callIndex) Page(ctx context.Context, q auditindex.Query) ([]auditindex.C
 func scanCall(row scanner) (c auditindex.Call, err error) {
 	var id, began, took int64
 	err = row.Scan(&id, &c.KindID, &began, &took, &c.Bytes, &c.Mark, &c.Client, &c.Version)
-	c.Position, c.Time, c.Took = spotOf(id), time.UnixMicro(began).UTC(), time.Duration(took)*time.Microsecond
+	c.Position, c.Time, c.Took = positionOf(id), time.UnixMicro(began).UTC(), time.Duration(took)*time.Microsecond
 	return c, err
 }
 

@@ -74,7 +74,8 @@ func (s callIndex) append(ctx context.Context, tx runner, b *auditindex.Batch) (
 	return true, s.addCounts(ctx, tx, day, countsOf(b.Calls, kinds, calls/callsPerPart))
 }
 
-// callsPerPart is roughly the number of calls of a day that share one part of the times.
+// callsPerPart is the approximate number of calls of a day per part. The times of calls are stored
+// in one row per hour, kind and part. Adding a batch rewrites such rows, so parts limit the cost.
 const callsPerPart = 1 << 14
 
 // claimBatch advances the position of a day and returns how many calls the day has then. Only one

@@ -59,8 +59,8 @@ func (op *operation) answer(err error) {
 	close(op.done)
 }
 
-// do runs f. It withdraws f if ctx ends while f still waits in the queue. Once f runs, keep waits
-// for the outcome, because a shared commit is not aborted for one caller.
+// do runs f. It withdraws f if ctx ends while f still waits in the queue. Once f runs, do waits for
+// the outcome, because a shared commit is not aborted for one caller.
 func (g *groupCommit) do(ctx context.Context, f work) error {
 	op := &operation{ctx: ctx, f: f, since: time.Now(), done: make(chan struct{})}
 	select {
@@ -165,7 +165,7 @@ func (g *groupCommit) runGroup(first *operation, next func(n int) *operation) {
 	}
 }
 
-// perform runs one operation in the transaction, under a savepoint unless it is alone. spoiled
+// perform runs one operation in the transaction, under a savepoint unless it is alone. aborted
 // means that the whole transaction must be rolled back.
 func (g *groupCommit) perform(op *operation, alone bool) (aborted bool, err error) {
 	if err := op.ctx.Err(); err != nil {
@@ -211,7 +211,7 @@ func (g *groupCommit) begin(first *operation) error {
 	}
 }
 
-// connect opens the connection if there is noNext. Its busy timeout is short, so that the writer
+// connect opens the connection if there is none. Its busy timeout is short, so that the writer
 // notices soon when a caller has gone.
 func (g *groupCommit) connect() error {
 	if g.conn != nil {

@@ -15,9 +15,9 @@ const (
 )
 
 // Sweep implements knowledge.Store.
-func (s knowledgeStore) Sweep(ctx context.Context, models []string, every time.Duration) (gone int64, err error) {
+func (s knowledgeStore) Sweep(ctx context.Context, models []string, interval time.Duration) (gone int64, err error) {
 	models = slices.Sorted(slices.Values(models)) // sorted, so that two processes that want the same models cannot deadlock
-	due, err := s.isDue(ctx, models, every)
+	due, err := s.isDue(ctx, models, interval)
 	if err != nil {
 		return 0, fmt.Errorf("read the time of the last sweep: %w", err)
 	}
@@ -37,9 +37,10 @@ func (s knowledgeStore) Sweep(ctx context.Context, models []string, every time.D
 const requestedSince = `
 SELECT EXISTS (SELECT 1 FROM knowledge_models WHERE model = $1 AND workspace = $2 AND wanted_at > $3)`
 
-// isDue reports whether any of the models was last requested longer ago than every.
-func (s knowledgeStore) isDue(ctx context.Context, models []string, every time.Duration) (bool, error) {
-	since := s.now().Add(-every).UnixMicro()
+// isDue reports whether any of the models was last requested more than interval ago. Without models
+// it returns true.
+func (s knowledgeStore) isDue(ctx context.Context, models []string, interval time.Duration) (bool, error) {
+	since := s.now().Add(-interval).UnixMicro()
 	for _, model := range models {
 		lately, err := findOne(ctx, s.db.reader(ctx), requestedSince, scanValue[bool], model, s.workspace, since)
 		if err != nil || !lately {

@@ -45,10 +45,10 @@ func damageVectors(t *testing.T, url string, how knowledgetest.Damage) {
 		bytesOf = func(hex string) string { return `'\x` + hex + `'::bytea` }
 	}
 	vector := map[knowledgetest.Damage]string{
-		knowledgetest.Cut:    "substr(vector, 1, length(vector) - 4)",
-		knowledgetest.Torn:   "substr(vector, 1, length(vector) - 1)",
-		knowledgetest.Empty:  bytesOf(""),
-		knowledgetest.NoMore: bytesOf(strings.Repeat("ffffffff", 3)),
+		knowledgetest.Cut:   "substr(vector, 1, length(vector) - 4)",
+		knowledgetest.Torn:  "substr(vector, 1, length(vector) - 1)",
+		knowledgetest.Empty: bytesOf(""),
+		knowledgetest.NaN:   bytesOf(strings.Repeat("ffffffff", 3)),
 	}[how]
 	behind(t, url, "UPDATE knowledge_vectors SET vector = "+vector)
 }

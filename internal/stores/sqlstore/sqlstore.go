@@ -95,7 +95,7 @@ func filePath(name string) (string, error) {
 // Shared reports whether other machines may use the same database.
 func (db *DB) Shared() bool { return db.shared }
 
-// canWrite asks PostgreSQL whether it accepts writes; one table stands for all.
+// canWrite asks PostgreSQL whether it accepts writes. It checks the privilege for one table only.
 const canWrite = `SELECT has_table_privilege('tasks', 'INSERT') AND current_setting('transaction_read_only') = 'off'`
 
 // Ping returns an error if the database does not answer or cannot be written. It waits at most five

@@ -51,7 +51,7 @@ func (s taskLists) page(ctx context.Context, user string, f tasks.Filter, part t
 	if err != nil || len(page.Tasks) > 0 || part.Before == math.MaxInt64 {
 		return page, err
 	}
-	// After the last task there is no row that could hold the total.
+	// The page is after the last task, so no row contained the total.
 	page.Total, _, err = find(ctx, s.db.reader(ctx), total, scanValue[int64], args...) // no row if the user has never had a task
 	return page, err
 }

@@ -45,7 +45,7 @@ func (q request) failed(err error) error {
 	case errors.As(err, &answer):
 		return answer
 	case isAny(err, fs.ErrNotExist, syscall.ENOTDIR, syscall.ENAMETOOLONG, syscall.EINVAL, syscall.EILSEQ):
-		// The last two mean that this file system cannot store such a name.
+		// EINVAL and EILSEQ mean that this file system cannot store such a name.
 		return q.notFound(err)
 	case isAny(err, fs.ErrPermission, syscall.ELOOP):
 		return q.denied(err)

@@ -93,8 +93,8 @@ func (w *walk) enter(step string) error {
 	return nil
 }
 
-// up returns to the parent of the current folder, which is the meaning of ".." in the target of a
-// link: the parent of the real folder, not of its name.
+// up handles ".." in the target of a link: it goes to the parent of the current folder. That is the
+// parent of the real folder, even if a link led to it.
 func (w *walk) up() error {
 	if len(w.at) == 0 {
 		return w.denied(errors.New("a link leaves the root"))

@@ -75,14 +75,15 @@ func (e *exactly) Read(p []byte) (int, error) {
 	case e.left < 0:
 		return 0, contract.Errorf(contract.Invalid, "Received more bytes than announced with file_size").With("field", "file_size")
 	case e.left > 0 && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
-		return n, contract.Errorf(contract.Invalid, "Received %d bytes less than announced with file_size", e.left).With("field", "file_size") // not because of an EOF, which readers take for the end
+		return n, contract.Errorf(contract.Invalid, "Received %d bytes less than announced with file_size", e.left).With("field", "file_size") // does not wrap the EOF, which readers would treat as the end
 	default:
 		return n, err
 	}
 }
 
-// announce records an upload URL in the history and keeps a copy of the current object, because the
-// store will receive the bytes without this process.
+// announce records in the history that an upload URL was created, and keeps a copy of the current
+// object. It must do so now, because the client will send the bytes directly to the store, without
+// this process.
 func (l *Library) announce(ctx context.Context, h location, path string, size int64, by string) error {
 	err := l.retry(ctx, h.key(path), func() error {
 		old, err := current(ctx, h.store, h.key(path))
@@ -98,7 +99,8 @@ func (l *Library) announce(ctx context.Context, h location, path string, size in
 	return l.register(ctx, h)
 }
 
-// described returns the details of assets. history is the path below which to read their history.
+// described returns the details of assets. history is a path that contains all the assets; who
+// uploaded them is read from the history below it.
 func (t *Tools) described(ctx context.Context, h location, history string, objects []Object) ([]ListedAsset, error) {
 	uploaders, err := t.Library.uploaders(ctx, h, history)
 	if err != nil {

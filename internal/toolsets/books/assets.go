@@ -162,13 +162,13 @@ type ListedAsset struct {
 
 // Check refuses a name that no asset can have.
 func (in GetAssetIn) Check() error {
-	_, err := fileNames(in.Filename)
+	_, err := uploadPath(in.Filename)
 	return err
 }
 
 // GetAsset returns the details of an asset.
 func (t *Tools) GetAsset(ctx context.Context, in GetAssetIn) (ListedAsset, error) {
-	name, err := fileNames(in.Filename)
+	name, err := uploadPath(in.Filename)
 	if err != nil {
 		return ListedAsset{}, err
 	}

@@ -1,6 +1,6 @@
-// Package books implements the book tools of seed 003: lessons, summaries and assets of course
-// books, search in them, and the commands with which people manage whole books. It stores nothing
-// itself: a Store does.
+// Package books implements the book tools: lessons, summaries and assets of course books, search in
+// them, and the commands with which people manage whole books. It stores nothing itself: a Store
+// does.
 package books
 
 import (

@@ -144,7 +144,7 @@ func (f *facts) find(o *Object) fact {
 	return fact{version: o.Version}
 }
 
-// put caches a fact. looked is a time shortly before the object was read.
+// put caches a fact. checkedAt is a time shortly before the object was read.
 func (f *facts) put(o *Object, found fact, checkedAt time.Time) {
 	if racy(o.Modified, checkedAt) {
 		return

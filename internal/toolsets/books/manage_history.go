@@ -221,7 +221,7 @@ func (l *Library) kept(ctx context.Context, h location, hash string) (content, e
 	key := keptKey(h.book.ID, hash)
 	object, err := h.store.Stat(ctx, key)
 	if errors.Is(err, ErrNotFound) {
-		return content{}, contract.Errorf(contract.NotFound, "The content with the hash %.12s is not kept", hash).Because(err)
+		return content{}, contract.Errorf(contract.NotFound, "No stored version has the hash %.12s", hash).Because(err)
 	}
 	open := func() (io.ReadCloser, error) {
 		body, err := h.store.Open(ctx, key)

@@ -31,7 +31,7 @@ type Imported struct {
 	Title   string         `json:"title"`
 	Files   []ImportedFile `json:"files"`
 	Skipped []SkippedFile  `json:"left_out"`  // files that are not imported and need not be
-	Failed  []SkippedFile  `json:"cannot_be"` // files that cannot be imported; if there are any and SkipBad is false, nothing was written
+	Failed  []SkippedFile  `json:"cannot_be"` // files that cannot be imported; if there are any and SkipFailed is false, nothing was written
 	Bytes   int64          `json:"bytes"`
 	Links   int            `json:"links"` // number of links that were changed to the new locations
 }

@@ -115,8 +115,9 @@ func fileName(given string) (string, error) {
 	return name, nil
 }
 
-// fileNames is fileName for an asset in subfolders, where imports and manual copies may put it.
-func fileNames(given string) (string, error) {
+// uploadPath is like fileName for a path: it converts each part. Imports and manual copies may put
+// assets in subfolders.
+func uploadPath(given string) (string, error) {
 	parts := strings.Split(given, "/")
 	for i, part := range parts {
 		name, err := fileName(part)

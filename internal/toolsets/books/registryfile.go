@@ -181,7 +181,7 @@ func textOf(node ast.ScalarNode) string {
 func checkBookID(text string) (string, error) {
 	fits := func(r rune) bool { return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' }
 	if len(text) < 3 || len(text) > 50 || strings.ContainsFunc(text, func(r rune) bool { return !fits(r) }) {
-		return "", fmt.Errorf("%q is not 3 to 50 lower-case letters, digits and hyphens", text)
+		return "", fmt.Errorf("%q must be 3 to 50 lower-case letters, digits and hyphens", text)
 	}
 	return text, nil
 }

@@ -149,7 +149,8 @@ func (l *Library) allFiles(ctx context.Context) ([]filed, error) {
 	return files, nil
 }
 
-// listed returns the files below a prefix that belong to wanted books.
+// listed returns the files below a prefix that belong to a book for which wanted returns true. If
+// wanted is nil, it returns all files of books.
 func listed(ctx context.Context, store Store, prefix string, wanted func(bookID string) bool) ([]filed, error) {
 	var files []filed
 	for object, err := range store.List(ctx, prefix) {
@@ -181,7 +182,8 @@ type search struct {
 // errEnough stops a search that has found enough matches.
 var errEnough = errors.New("found enough matches")
 
-// run searches until all files are done or the leading files contain enough matches.
+// run searches the files in parallel. Matches are returned in the order of the files, so it stops
+// early only if the finished files at the start of the list contain enough matches.
 func (s *search) run(ctx context.Context) error {
 	s.done = make([]bool, len(s.files))
 	err := inParallel(ctx, searchers, len(s.files), func(ctx context.Context, at int) error {

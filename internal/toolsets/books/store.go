@@ -73,8 +73,8 @@ var (
 	// ErrUnknown means that it is unknown whether a write was carried out: the response was lost,
 	// and somebody else has written the object since.
 	ErrUnknown = errors.New("the store's response was lost and somebody else wrote at the same time: it is unknown whether the change was made")
-	// ErrPathConflict means that a key cannot be stored: a prefix of it is an object, or it is a
-	// prefix of another object's key.
+	// ErrPathConflict means that a key cannot be stored, because a parent path of it is the key of
+	// an object, or the key is a parent path of another object.
 	ErrPathConflict = errors.New("a folder is where a file should be, or a file where a folder should be")
 )
 

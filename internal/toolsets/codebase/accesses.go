@@ -13,7 +13,7 @@ import (
 // concurrent use, also by several processes.
 type Accesses interface {
 	// Add counts reads: Count more of each path, the last of them at Last. A path may occur more
-	// than once. Either all reads count or none; a path of more than LongestPath bytes is never
+	// than once. Either all reads count or none; a path of more than MaxPath bytes is never
 	// counted. A clock that was set back does not make Last earlier.
 	Add(ctx context.Context, reads []Access) error
 
@@ -92,7 +92,7 @@ func (t *Tracker) Close(ctx context.Context) {
 	}
 }
 
-// write writes reads, all of them or none.
+// write stores read counts. If that fails, it returns all of them for a retry.
 func (t *Tracker) write(ctx context.Context, reads []Access) (retry []Access, err error) {
 	accesses, err := t.open(ctx)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package codebase implements the tools that search and read the code of a project (seed 004,
-// toolset context). It finds nothing itself: packages corpus and knowledge do.
+// Package codebase implements the tools that search and read the code of a project (toolset
+// context). It finds nothing itself: packages corpus and knowledge do.
 package codebase
 
 import (

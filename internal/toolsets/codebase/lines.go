@@ -28,7 +28,7 @@ type LineQuery struct {
 	IgnoreCase bool
 	Glob       string // the files to search; all if empty
 	Context    int    // number of lines returned before and after each match
-	Limit      int    // maximum number of lines returned (files, if Tally); the rest is only counted. 0 returns all
+	Limit      int    // maximum number of lines returned (files, if CountOnly); the rest is only counted. 0 returns all
 	CountOnly  bool   // return only the number of matches in each file
 }
 

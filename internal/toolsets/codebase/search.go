@@ -26,8 +26,8 @@ type SearchIn struct {
 	Limit  int    `json:"limit"`
 }
 
-// minQuery is the minimum length of a query in characters, without surrounding blanks, which the
-// contract's own minimum includes.
+// minQuery is the minimum length of a query in characters, without surrounding white space. The
+// minimum length in the contract counts white space too.
 const minQuery = 3
 
 // Check implements engine.Checker.

@@ -16,7 +16,7 @@ import (
 // resources holds the resources. They never change.
 type resources struct{}
 
-// The URIs of the resources, and the template of one kind.
+// The URIs of the resources, and the URI template.
 const (
 	staticText   = "test://static-text"
 	staticBinary = "test://static-binary"

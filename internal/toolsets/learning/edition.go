@@ -28,7 +28,8 @@ func (t *Tools) edition(sets []string) *edition {
 		return nil
 	}
 	served := t.Served[i]
-	// The list of files does not depend on whether they may be written.
+	// The contract of the tool lists the memory files, so it is needed even if the tool is not
+	// served.
 	i = slices.IndexFunc(t.AllSets, func(known *contract.Set) bool { return known.Name == served.Name })
 	e := &edition{Tools: t, write: t.AllSets[i].Find(memoryTool), read: served.Find(readTool)}
 	if tightened := served.Find(memoryTool); tightened != nil {

@@ -1,6 +1,6 @@
 // Package learning implements the tools of the learning systems: a greeting, reading files of the
-// repository, and writing memory files. There are two editions: booster (seed 000) and learning-os
-// (seed 001). It defines the interfaces that it needs and does not access the disk itself.
+// repository, and writing memory files. There are two editions: booster and learning-os. It defines
+// the interfaces that it needs and does not access the disk itself.
 package learning
 
 import (
@@ -149,7 +149,7 @@ type WriteIn struct {
 // string.
 type Entry string
 
-// UnmarshalJSON accepts both forms.
+// UnmarshalJSON stores the content of a JSON string, and the JSON text of any other value.
 func (e *Entry) UnmarshalJSON(data []byte) error {
 	if data[0] == '"' {
 		return json.Unmarshal(data, (*string)(e))
@@ -230,8 +230,8 @@ func Appended(arguments []byte) (file string, entry []byte, err error) {
 }
 
 // unfit returns why Markdown cannot be stored, or "" if it can. A page that shows the file must not
-// run a script, not even if two entries only together form a tag. So the only tags allowed are
-// those without attributes (<br>, <kbd>).
+// run a script, even if a tag begins in one entry and ends in the next. Therefore only tags without
+// attributes, such as <br> and <kbd>, are allowed.
 func unfit(markdown string) string {
 	plain := html.UnescapeString(markdown) // as a browser decodes &#106;avascript:
 	switch {

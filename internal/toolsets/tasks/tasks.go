@@ -1,5 +1,5 @@
-// Package tasks implements the task tools of seed 002, which add, list, complete, delete and update
-// the tasks of a user. It defines the Store that they need and does not store anything itself.
+// Package tasks implements the task tools, which add, list, complete, delete and update the tasks
+// of a user. It defines the Store that they need and does not store anything itself.
 package tasks
 
 import (

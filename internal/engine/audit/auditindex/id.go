@@ -22,7 +22,7 @@ func (s Position) less(t Position) bool {
 
 func (s Position) String() string { return s.Day + "." + strconv.FormatInt(s.Offset, 36) }
 
-func parseSpot(text string) (s Position, ok bool) {
+func parsePosition(text string) (s Position, ok bool) {
 	day, place, _ := strings.Cut(text, ".")
 	n, err := strconv.ParseInt(place, 36, 64)
 	_, notADay := time.Parse(time.DateOnly, day)
@@ -35,14 +35,14 @@ func parseID(id string) (s Position, mark uint32, err error) {
 	at := strings.LastIndexByte(id, '.')
 	if at > 0 {
 		n, err := strconv.ParseUint(id[at+1:], 16, 32)
-		if s, ok := parseSpot(id[:at]); ok && err == nil {
+		if s, ok := parsePosition(id[:at]); ok && err == nil {
 			return s, uint32(n), nil
 		}
 	}
 	return s, 0, contract.Errorf(contract.NotFound, "There is no call %q on record", id)
 }
 
-// markOf returns the start of a hash, which distinguishes records that were at the same spot.
+// markOf returns the start of a hash, which distinguishes records that were at the same position.
 func markOf(hash string) uint32 {
 	// The mark is 0 for a text that is not a hash.
 	mark, _ := strconv.ParseUint(hash[:min(len(hash), 8)], 16, 32)

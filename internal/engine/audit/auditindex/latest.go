@@ -63,7 +63,7 @@ func (l *latest) use(ctx context.Context) {
 	}
 }
 
-// read collects calls from the records of a day, from the end down to a place.
+// read collects calls from the records of a day, newest first, down to the record at offset down.
 func (l *latest) read(ctx context.Context, day string, down int64) error {
 	for place := int64(math.MaxInt64); ; {
 		lines, err := l.index.Records.Before(ctx, day, place, 1000)
@@ -86,7 +86,7 @@ func (l *latest) add(day string, line *audit.Line) {
 	}
 }
 
-// lookup collects calls of a day from the index, which has them up to a spot.
+// lookup collects calls of a day from the index, which has them up to a position.
 func (l *latest) lookup(ctx context.Context, end Position) error {
 	if len(l.query.Kinds) == 0 {
 		return nil

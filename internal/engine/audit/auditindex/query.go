@@ -163,7 +163,7 @@ const (
 func (x *Index) Page(ctx context.Context, f Filter, cursor string, limit int) (p Page, err error) {
 	text, newer := strings.CutPrefix(cursor, newerThan)
 	text, older := strings.CutPrefix(text, olderThan)
-	at, ok := parseSpot(text)
+	at, ok := parsePosition(text)
 	if cursor != "" && (!ok || newer == older) {
 		return p, contract.Errorf(contract.Invalid, "The page cursor %q is invalid; start without it", cursor).With("field", "page")
 	}
@@ -186,8 +186,8 @@ func (x *Index) Page(ctx context.Context, f Filter, cursor string, limit int) (p
 	return p, err
 }
 
-// part returns the newest calls before a spot, or the oldest after one; without a spot the newest
-// of all.
+// part returns one page: the newest calls before the position before, or the oldest calls after the
+// position after. If both positions are zero, it returns the newest calls.
 func (t *counts) part(ctx context.Context, q Query, before, after Position) (p Page, err error) {
 	if before != (Position{}) && before.less(q.Before) {
 		q.Before = before

@@ -57,7 +57,8 @@ func (x *Index) Record(ctx context.Context, id string) (Record, error) {
 	return r, nil
 }
 
-// read parses a record and reports whether it has this mark.
+// read parses a record and reports whether its hash begins with mark, the part of the hash that a
+// call id contains.
 func (r *Record) read(line []byte, mark uint32) bool {
 	value, err := jsontree.Parse(line)
 	if err != nil || value.Kind != jsontree.Object {

@@ -90,7 +90,7 @@ type Query struct {
 	FewMatches  bool      // there are few such calls
 	From        time.Time // the first instant; the zero time is the first call
 	To          time.Time // the first instant that is too late; the zero time means no end
-	After       Position  // only calls after it; the zero spot is before the first
+	After       Position  // only calls after it; the zero Position is before the first
 	Before      Position  // only calls before it
 	OldestFirst bool
 	Limit       int

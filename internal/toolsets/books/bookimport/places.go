@@ -22,8 +22,9 @@ func (p *Plan) place(top *folder, keepPlaces bool) {
 	slices.SortFunc(p.Files, func(a, b File) int { return strings.Compare(a.To, b.To) })
 }
 
-// settle assigns paths to the contents of a folder, whose own path is to. If media is not nil, it
-// moves media files to the assets folders, whose used names are in media.
+// settle assigns paths in the book to the files and folders in f, whose own path in the book is to.
+// If media is not nil, it moves media files to the folders below assets; media holds the names that
+// are used there, by kind of media.
 func (p *Plan) settle(f *folder, to string, media map[string]taken) {
 	p.places[f.path] = to
 	names := p.names(f)

@@ -63,7 +63,7 @@ func pathConflicts(t *testing.T, s books.Store) {
 	for _, key := range []string{"books/b/lessons", "books/b/lessons/01.md/x", "books/b/lessons/01.md/x/y/z"} {
 		for _, c := range []books.Cond{{}, {Absent: true}} {
 			if _, _, err := putIf(t, s, key, "y", c); !errors.Is(err, books.ErrPathConflict) {
-				t.Errorf("put %s with %+v: error %v, want ErrNoPlace", key, c, err)
+				t.Errorf("put %s with %+v: error %v, want ErrPathConflict", key, c, err)
 			}
 		}
 		_, _, err := putIf(t, s, key, "y", books.Cond{Hash: HashOf("x")})
@@ -72,7 +72,7 @@ func pathConflicts(t *testing.T, s books.Store) {
 			t.Errorf("delete %s: existed %v, error %v", key, existed, err)
 		}
 		if err := s.Copy(t.Context(), "books/b/lessons/01.md", key, HashOf("x")); !errors.Is(err, books.ErrPathConflict) {
-			t.Errorf("copy to %s: error %v, want ErrNoPlace", key, err)
+			t.Errorf("copy to %s: error %v, want ErrPathConflict", key, err)
 		}
 		lacks(t, s, key)
 	}

@@ -89,8 +89,8 @@ func (m *model) refusal(key string, c books.Cond) error {
 	}
 }
 
-// taken returns ErrNoPlace if a new key is a parent path of an existing key or below one, and nil
-// otherwise.
+// taken returns books.ErrPathConflict if a new key is a parent path of an existing key or below
+// one, and nil otherwise.
 func (m *model) taken(key string) error {
 	if _, there := m.kept[key]; there {
 		return nil

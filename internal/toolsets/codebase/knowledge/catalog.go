@@ -41,7 +41,8 @@ type origin struct {
 	absent     atomic.Bool // the file no longer exists, even if the store still has it
 }
 
-// stamp detects changes of a file without reading it.
+// stamp is the size and modification time of a file, which show that it has changed without reading
+// it.
 type stamp struct{ size, modified int64 }
 
 // unsure is the size in the stamp of a file that could change again without a new modification
@@ -83,7 +84,8 @@ func newCatalog(dim func() int, yield func()) *catalog {
 	return c
 }
 
-// stamp records the current state of a source. The caller must hold mu.
+// stamp records the state of a source in its origin, and counts the sources that exist. The caller
+// must hold mu.
 func (c *catalog) stamp(known *origin, s Source) {
 	switch {
 	case isMark(known.path) || s.Gone == known.gone:

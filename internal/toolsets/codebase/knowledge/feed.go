@@ -41,7 +41,7 @@ func (x *Index) Feed(ctx context.Context, sources ...Source) error {
 	return nil
 }
 
-// storeFed stores the sources that were fed and are not known yet, all in one change.
+// storeFed stores the sources from Feed that differ from the catalog, all in one change.
 func (x *Index) storeFed() error {
 	x.mu.Lock()
 	fed := slices.Collect(maps.Values(x.fed))
@@ -55,7 +55,7 @@ func (x *Index) storeFed() error {
 	}
 	if len(changed) > 0 {
 		if err := x.attempt(x.ctx, changed, nil); err != nil {
-			return fmt.Errorf("store fed sources: %w", err)
+			return fmt.Errorf("store session sources: %w", err)
 		}
 	}
 	x.mu.Lock()

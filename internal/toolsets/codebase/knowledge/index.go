@@ -236,7 +236,8 @@ func (x *Index) Close() error {
 	return nil
 }
 
-// yield lets searches go first, between two steps of work.
+// yield waits a short time for running searches, which have priority. It is called between two
+// steps of work.
 func (x *Index) yield() { x.priority.yield(x.ctx) }
 
 // pause waits, but not beyond Close. It returns false after Close.

@@ -182,7 +182,7 @@ func (x *Index) fine(ctx context.Context, model string, ids []hybrid.ID) [][]flo
 	}
 	kept, err := store.Vectors(ctx, model, keys)
 	if err != nil {
-		x.o.Log.Debug("vectors were not compared closely", "error", err)
+		x.o.Log.Debug("full-precision vectors could not be read; ranking with quantized vectors", "error", err)
 		return nil
 	}
 	vectors := make([][]float32, len(ids))

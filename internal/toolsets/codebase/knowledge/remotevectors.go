@@ -17,7 +17,8 @@ type place struct {
 	entry *entry
 }
 
-// uncovered returns some chunks without remote vectors, starting at a number.
+// uncovered returns at most limit chunks without remote vectors, from number *next on, and advances
+// *next.
 func (c *catalog) uncovered(next *hybrid.ID, limit int) []place {
 	c.mu.Lock()
 	defer c.mu.Unlock()

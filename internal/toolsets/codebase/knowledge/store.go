@@ -20,8 +20,8 @@ type Store interface {
 
 	// Replace replaces the sources with the same paths: all or none. It returns the generation of
 	// the change, which overrides those in the sources. Chunks are numbered from 0 in their order.
-	// Of two sources with one path the last counts; a source whose path exceeds LongestPath bytes
-	// is left out. A source that is Gone has no chunks.
+	// Of two sources with one path the last counts; a source whose path exceeds MaxPath bytes is
+	// left out. A source that is Gone has no chunks.
 	Replace(ctx context.Context, sources []Source) (generation int64, err error)
 
 	// Chunks returns chunks by path and number, in the requested order. Missing ones are left out.
@@ -36,12 +36,12 @@ type Store interface {
 
 	// Sweep removes vectors without a chunk in any workspace, vectors of models that no workspace
 	// wants, and tombstones of this workspace older than a day. It returns the number of removed
-	// vectors. This workspace wants the given models, and those it puts vectors of, for the
-	// duration of WishLasts; processes that use the same workspace with another model name it in
-	// their own sweeps. Vectors younger than an hour stay, since their chunks may follow. Sweep
-	// does nothing if all the models were given less than every ago. It works in short steps; a
-	// failed step leaves the rest for the next sweep.
-	Sweep(ctx context.Context, models []string, every time.Duration) (int64, error)
+	// vectors. The workspace wants the given models, and those it puts vectors of, for
+	// ModelRetention; processes that use the same workspace with another model name it in their own
+	// sweeps. Vectors younger than an hour stay, since their chunks may follow. Sweep does nothing
+	// if this workspace has requested each of the models within the last interval. It works in
+	// short steps; a failed step leaves the rest for the next sweep.
+	Sweep(ctx context.Context, models []string, interval time.Duration) (int64, error)
 
 	// Lease lets one process do the bulk of the work: it returns true if holder has the lease until
 	// then. The holder "" never gets it. A holder returns the lease by calling Lease with a zero

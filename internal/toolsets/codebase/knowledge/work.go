@@ -168,8 +168,8 @@ func (x *Index) cut(path string, content []byte) (made []Chunk) {
 // commitTime is the time limit for storing a batch.
 const commitTime = time.Minute
 
-// commit embeds sources, stores them and adds them to the catalog. It embeds nothing of those in
-// renewed.
+// commit embeds sources, stores them and adds them to the catalog. Sources whose path is in renewed
+// have the same content as before; they are not embedded again.
 func (x *Index) commit(ctx context.Context, sources []Source, renewed map[string]bool) error {
 	ctx, cancel := context.WithTimeout(ctx, commitTime)
 	defer cancel()

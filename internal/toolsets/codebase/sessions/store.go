@@ -56,7 +56,7 @@ type Session struct {
 	Principal, Client      string
 	Started, Last          time.Time
 	Ended                  bool
-	Files, Searches, Tasks []Item // newest last, at most MostItems each
+	Files, Searches, Tasks []Item // newest last, at most MaxItems each
 }
 
 // Item is a file read, a query or a task touched.
@@ -76,7 +76,7 @@ type Note struct {
 }
 
 // AddItems adds items to a list of a session, which it may modify: one item per What, the newest
-// last, and only the newest MostItems.
+// last, and only the newest MaxItems.
 func AddItems(list, more []Item) []Item {
 	if len(more) == 0 {
 		return list

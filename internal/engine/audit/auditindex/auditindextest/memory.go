@@ -81,7 +81,7 @@ func (m *Memory) Kinds(context.Context) (map[int64]auditindex.KnownKind, error) 
 	}
 	for i := range m.calls {
 		known := kinds[m.calls[i].KindID]
-		if bySpot(known.Last, m.calls[i].Position) < 0 {
+		if byPosition(known.Last, m.calls[i].Position) < 0 {
 			known.Last = m.calls[i].Position
 		}
 		kinds[m.calls[i].KindID] = known
@@ -89,7 +89,7 @@ func (m *Memory) Kinds(context.Context) (map[int64]auditindex.KnownKind, error) 
 	return kinds, nil
 }
 
-func bySpot(a, b auditindex.Position) int {
+func byPosition(a, b auditindex.Position) int {
 	return cmp.Or(cmp.Compare(a.Day, b.Day), cmp.Compare(a.Offset, b.Offset))
 }
 
@@ -121,7 +121,7 @@ func (m *Memory) First(context.Context) (first time.Time, err error) {
 // Page implements auditindex.Store.
 func (m *Memory) Page(_ context.Context, q auditindex.Query) ([]auditindex.Call, error) {
 	found := m.find(q)
-	slices.SortFunc(found, func(a, b auditindex.Call) int { return bySpot(a.Position, b.Position) })
+	slices.SortFunc(found, func(a, b auditindex.Call) int { return byPosition(a.Position, b.Position) })
 	if !q.OldestFirst {
 		slices.Reverse(found)
 	}
@@ -138,7 +138,7 @@ func (m *Memory) find(q auditindex.Query) (found []auditindex.Call) {
 	for i := range m.calls {
 		c := m.calls[i]
 		if slices.Contains(q.Kinds, c.KindID) && !c.Time.Before(q.From) && (q.To.IsZero() || c.Time.Before(q.To)) &&
-			bySpot(c.Position, q.After) > 0 && (q.Before.Day == "" || bySpot(c.Position, q.Before) < 0) {
+			byPosition(c.Position, q.After) > 0 && (q.Before.Day == "" || byPosition(c.Position, q.Before) < 0) {
 			found = append(found, c)
 		}
 	}

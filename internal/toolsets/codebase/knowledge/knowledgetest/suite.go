@@ -20,9 +20,9 @@ type Stores struct {
 	Here           knowledge.Store
 	OtherProcess   knowledge.Store // the same workspace, as opened by another process
 	OtherWorkspace knowledge.Store // another workspace
-	// Age makes everything stored older.
+	// Age moves all stored times back by a duration, as if that much time had passed.
 	Age func(t *testing.T, by time.Duration)
-	// Damage modifies the bytes and the length of all vectors.
+	// Damage damages all stored vectors.
 	Damage func(t *testing.T, how Damage)
 }
 
@@ -31,10 +31,10 @@ type Damage string
 
 // The kinds of damage.
 const (
-	Cut    Damage = "four bytes are missing at the end"
-	Torn   Damage = "one byte is missing at the end"
-	Empty  Damage = "nothing is left"
-	NoMore Damage = "each number is none"
+	Cut   Damage = "four bytes are missing at the end"
+	Torn  Damage = "one byte is missing at the end"
+	Empty Damage = "nothing is left"
+	NaN   Damage = "each number is NaN"
 )
 
 // Suite tests the promises of knowledge.Store. open returns stores that live until the end of the

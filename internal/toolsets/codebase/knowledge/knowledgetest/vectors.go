@@ -92,7 +92,7 @@ func vectorsAtOnce(t *testing.T, s Stores) {
 
 func damaged(t *testing.T, s Stores) {
 	replace(t, s.Here, code("a", "x", "y"))
-	for _, how := range []Damage{Cut, Torn, Empty, NoMore} {
+	for _, how := range []Damage{Cut, Torn, Empty, NaN} {
 		put(t, s.Here, "m", []float32{1, 2, 3}, "x", "y")
 		s.Damage(t, how)
 		expectVectors(t, s.Here, "m", nil, "x", "y")
