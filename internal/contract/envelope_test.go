@@ -159,8 +159,8 @@ func TestEnvelopeErrors(t *testing.T) {
 		},
 		{
 			"what is missing comes first, what is unknown last", `{"z":1,"due":"x"}`,
-			failure("invalid_input", `title is required; due must be a date like 2026-01-09, not the string \"x\"; \"z\" is not a known argument (known are title, priority, due, id)`,
-				`{"field":"title","problems":["title is required","due must be a date like 2026-01-09, not the string \"x\"","\"z\" is not a known argument (known are title, priority, due, id)"]}`),
+			failure("invalid_input", `title is required; due must be a date like 2026-01-09, not the string \"x\"; \"z\" is not a known argument (known: title, priority, due, id)`,
+				`{"field":"title","problems":["title is required","due must be a date like 2026-01-09, not the string \"x\"","\"z\" is not a known argument (known: title, priority, due, id)"]}`),
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -107,8 +107,8 @@ func TestSelect(t *testing.T) {
 		{nil, ""},
 		{[]string{"task"}, `there is no toolset "task"; did you mean "tasks"?`},
 		{[]string{"booster", "Learning-OS"}, `there is no toolset "Learning-OS"; did you mean "learning-os"?`},
-		{[]string{"weather"}, `there is no toolset "weather"; there are booster, learning-os, tasks`},
-		{[]string{""}, `there is no toolset ""; there are booster, learning-os, tasks`},
+		{[]string{"weather"}, `there is no toolset "weather"; known: booster, learning-os, tasks`},
+		{[]string{""}, `there is no toolset ""; known: booster, learning-os, tasks`},
 	} {
 		var names []string
 		selected, err := catalog.Select(sets, tc.names)
