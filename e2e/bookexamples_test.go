@@ -8,7 +8,7 @@ import (
 )
 
 // kept is where a book is kept, as answers tell it.
-var kept = regexp.MustCompile(`"storage_backend":"(fs|s3)"|of the kind (fs|s3)|\((s3://bucket/prefix|file://folder)\)`)
+var kept = regexp.MustCompile(`"storage_backend":"(fs|s3)"|uses (fs|s3) storage|\((s3://bucket/prefix|file://folder)\)`)
 
 // Every example of the book tools holds on S3 too, and is answered in the bytes that
 // it is answered with on disk, but for the name of the store.

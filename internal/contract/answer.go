@@ -10,7 +10,7 @@ import (
 // enveloped returns the output schema of a set of shape envelope, around the schema of the data
 // that the contract file states.
 func enveloped(data jsontree.Value) jsontree.Value {
-	done := jsontree.Obj(jsontree.M("type", jsontree.Str("boolean")), jsontree.M("description", jsontree.Str("True: it was done")))
+	done := jsontree.Obj(jsontree.M("type", jsontree.Str("boolean")), jsontree.M("description", jsontree.Str("True: the call succeeded")))
 	return jsontree.Obj(
 		jsontree.M("type", jsontree.Str("object")),
 		jsontree.M("properties", jsontree.Obj(jsontree.M("success", done), jsontree.M("data", data))),

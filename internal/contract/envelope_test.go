@@ -84,7 +84,7 @@ func TestEnvelopeSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]*contract.Contract{"loaded": set.Contracts[0], "read back": again[0].Contracts[0]} {
-		want := `{"type":"object","properties":{"success":{"type":"boolean","description":"True: it was done"},"data":` + data + `},"required":["success","data"],"additionalProperties":false}`
+		want := `{"type":"object","properties":{"success":{"type":"boolean","description":"True: the call succeeded"},"data":` + data + `},"required":["success","data"],"additionalProperties":false}`
 		if diff := cmp.Diff(want, written(c.PublicOutput())); diff != "" {
 			t.Errorf("%s: output: %s", name, diff)
 		}

@@ -182,7 +182,7 @@ func (x *Index) fine(ctx context.Context, model string, ids []hybrid.ID) [][]flo
 	}
 	kept, err := store.Vectors(ctx, model, keys)
 	if err != nil {
-		x.o.Log.Debug("vectors were not compared closely", "error", err)
+		x.o.Log.Debug("cannot compare vectors in full precision", "error", err)
 		return nil
 	}
 	vectors := make([][]float32, len(ids))
@@ -228,7 +228,7 @@ func (x *Index) reads(ctx context.Context, candidates []candidate) map[string]fl
 	defer cancel()
 	reads, err := x.o.Boosts(ctx, paths)
 	if err != nil {
-		x.o.Log.Debug("a search does not know how files are read", "error", err)
+		x.o.Log.Debug("cannot read the file access counts for a search", "error", err)
 	}
 	return reads
 }
