@@ -8,7 +8,7 @@ import (
 )
 
 // storeName matches the parts of answers that name the store of a book.
-var storeName = regexp.MustCompile(`"storage_backend":"(fs|s3)"|of the kind (fs|s3)|\((s3://bucket/prefix|file://folder)\)`)
+var storeName = regexp.MustCompile(`"storage_backend":"(fs|s3)"|uses (fs|s3) storage|\((s3://bucket/prefix|file://folder)\)`)
 
 // TestS3AnswersEqualDisk checks that every example of the book tools passes on S3, and that the
 // answers equal those on disk, byte for byte, except for the name of the store.

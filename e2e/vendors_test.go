@@ -62,9 +62,9 @@ func (v *vendor) output(args ...string) string {
 	return string(out)
 }
 
-// milliseconds formats a duration for the clients' settings. The tests set a long timeout, because by
-// default each client gives up on a server after a few seconds, and a busy machine may need longer
-// to start a program.
+// milliseconds formats a duration for the clients' settings. The tests set a long timeout, because
+// by default each client gives up on a server after a few seconds, and a busy machine may need
+// longer to start a program.
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
 // checkConnected fails the test unless the client's list says that both servers are connected.

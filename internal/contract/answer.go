@@ -10,7 +10,7 @@ import (
 // enveloped returns the output schema of a set of shape envelope, around the schema of the data
 // that the contract file states.
 func enveloped(data jsontree.Value) jsontree.Value {
-	done := jsontree.Obj(jsontree.M("type", jsontree.Str("boolean")), jsontree.M("description", jsontree.Str("True: it was done")))
+	done := jsontree.Obj(jsontree.M("type", jsontree.Str("boolean")), jsontree.M("description", jsontree.Str("True: the call succeeded")))
 	return jsontree.Obj(
 		jsontree.M("type", jsontree.Str("object")),
 		jsontree.M("properties", jsontree.Obj(jsontree.M("success", done), jsontree.M("data", data))),
@@ -125,10 +125,10 @@ func (l *linter) bare(c *Contract) {
 	list := c.output.prop(c.Bare)
 	isList := list != nil && len(list.types) == 1 && list.types[0] == "array"
 	l.need(isList && !c.Content, "bare", "%q is not an array of the answer", c.Bare)
-	l.need(len(c.output.props) == 1 && c.output.closed, "bare", "%q must be all that there is in the answer", c.Bare)
+	l.need(len(c.output.props) == 1 && c.output.closed, "bare", "%q must be the only field of the answer", c.Bare)
 	l.need(c.output.requires(c.Bare), "bare", "%q must be required", c.Bare)
-	l.need(c.Shape != Envelope, "bare", "an envelope holds an object")
-	l.need(c.Task == "", "bare", "what a task came to has its fields; leave out one of the two")
+	l.need(c.Shape != Envelope, "bare", "shape envelope needs an object, so the answer cannot be bare")
+	l.need(c.Task == "", "bare", "the result of a task cannot be bare; leave out bare or task")
 }
 
 // Truncate says how an answer that is too long is shortened: which list of the data is cut at its

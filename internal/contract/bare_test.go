@@ -71,10 +71,10 @@ func TestLintOfBare(t *testing.T) {
 	for _, tc := range []struct{ name, was, is, where, what string }{
 		{"no such field", "bare: result", "bare: results", "bare", `"results" is not an array of the answer`},
 		{"no array", "      type: array\n      description: The files\n      items:\n", "      type: object\n      description: The files\n      additionalProperties:\n", "bare", `"result" is not an array of the answer`},
-		{"a second field", end, "    more: {type: string, description: More}\n" + end, "bare", `"result" must be all that there is in the answer`},
-		{"further fields", end, "  required: [result]\n  additionalProperties: {type: string}\n", "bare", `"result" must be all that there is in the answer`},
+		{"a second field", end, "    more: {type: string, description: More}\n" + end, "bare", `"result" must be the only field of the answer`},
+		{"further fields", end, "  required: [result]\n  additionalProperties: {type: string}\n", "bare", `"result" must be the only field of the answer`},
 		{"an optional list", end, "  additionalProperties: false\n", "bare", `"result" must be required`},
-		{"a task", "bare: result", "bare: result\ntask: optional", "bare", "what a task came to has its fields; leave out one of the two"},
+		{"a task", "bare: result", "bare: result\ntask: optional", "bare", "the result of a task cannot be bare; leave out bare or task"},
 		{"a tool that writes", "readOnly: true", "readOnly: false", "truncate", "only a read-only tool that is not a task can truncate its answer without a cursor"},
 		{"an example with the field", "result: [{name: b, at: now}]\n    varies: [\"[].at\"]", "result: {result: [{name: b, at: now}]}", `examples "One file"`, "its result breaks the output schema: internal: Internal error: the answer breaks its contract: result must be an array, not an object"},
 		{"an example with more than is promised", "{name: b, at: now}", "{name: b, at: now, size: 1}", `examples "One file"`, "its result has fields that the output schema does not name"},
@@ -94,7 +94,7 @@ func TestLintOfBare(t *testing.T) {
 // TestBareInAnEnvelope: bare is not allowed in a set of shape envelope.
 func TestBareInAnEnvelope(t *testing.T) {
 	c := loadBeside(t, envelopeSet, bareListYAML)
-	want := contract.Finding{Tool: "demo/list_files", Where: "bare", What: "an envelope holds an object"}
+	want := contract.Finding{Tool: "demo/list_files", Where: "bare", What: "shape envelope needs an object, so the answer cannot be bare"}
 	for _, f := range c.Lint() {
 		if f == want {
 			return
@@ -168,7 +168,7 @@ func TestExplainNamed(t *testing.T) {
 		{`{"path":5}`, `{"error":"ValidationError","message":"path must be a string, not the number 5","field":"path"}`},
 		{`{}`, `{"error":"ValidationError","message":"path is required","field":"path"}`},
 		{`{"path":"a","kind":"link"}`, `{"error":"ValidationError","message":"kind must be one of file, folder, not the string \"link\"","field":"kind"}`},
-		{`{"path":"a","more":1}`, `{"error":"ValidationError","message":"\"more\" is not a known argument (known are path, kind)","field":"more"}`},
+		{`{"path":"a","more":1}`, `{"error":"ValidationError","message":"\"more\" is not a known argument (known: path, kind)","field":"more"}`},
 		{`{"kind":"link","path":".."}`, `{"error":"InvalidPathError","message":"Path contains invalid characters; kind must be one of file, folder, not the string \"link\"","path":"..","problems":["Path contains invalid characters","kind must be one of file, folder, not the string \"link\""]}`},
 	} {
 		_, err := c.Accept(tree(t, tc.args))

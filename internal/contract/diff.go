@@ -211,7 +211,7 @@ func (d *differ) keyword(at, keyword string, was, is *jsontree.Value) {
 	case "title", "description", "examples", "deprecated", "x-message":
 		d.add(Patch, at, "%s was reworded, a documentation change", keyword)
 	case "x-redact":
-		d.add(Patch, at, "%s went from %s to %s, which only the audit record shows", keyword, shownWas, shownIs)
+		d.add(Patch, at, "%s went from %s to %s, which affects only the audit record", keyword, shownWas, shownIs)
 	case "x-accepts":
 		d.accepted(at, was, shownWas, shownIs)
 	case "default":

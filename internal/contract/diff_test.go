@@ -81,7 +81,7 @@ func TestRules(t *testing.T) {
 		{"a long answer is cut", "examples:\n", "truncate: {list: tags, cursor: note, budget: 2KiB}\nexamples:\n", minor, "truncate", "a long answer is cut and continues at note, a new part of the response"},
 		{"a default changed", "default: idea", "default: task", minor, "input.kind", `default went from "idea" to "task", which changes what an absent argument means`},
 		{"an x-message came", "text: {type: string,", "text: {type: string, x-message: Write something,", patch, "input.text", "x-message was reworded, a documentation change"},
-		{"an x-redact came", "text: {type: string,", "text: {type: string, x-redact: true,", patch, "input.text", "x-redact went from nothing to true, which only the audit record shows"},
+		{"an x-redact came", "text: {type: string,", "text: {type: string, x-redact: true,", patch, "input.text", "x-redact went from nothing to true, which affects only the audit record"},
 		{"a field's description", "description: Its number", "description: The number", patch, "output.id", "description was reworded, a documentation change"},
 		{"the description", "description: Adds a note to a file.", "description: Adds a note.", patch, "description", "it was changed, with no breaking change to parameters or response"},
 		{"the title", "title: Add a note", "title: Add one", patch, "title", "it was changed, with no breaking change to parameters or response"},

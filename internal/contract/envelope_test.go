@@ -84,7 +84,7 @@ func TestEnvelopeSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]*contract.Contract{"loaded": set.Contracts[0], "read back": again[0].Contracts[0]} {
-		want := `{"type":"object","properties":{"success":{"type":"boolean","description":"True: it was done"},"data":` + data + `},"required":["success","data"],"additionalProperties":false}`
+		want := `{"type":"object","properties":{"success":{"type":"boolean","description":"True: the call succeeded"},"data":` + data + `},"required":["success","data"],"additionalProperties":false}`
 		if diff := cmp.Diff(want, written(c.PublicOutput())); diff != "" {
 			t.Errorf("%s: output: %s", name, diff)
 		}
@@ -159,8 +159,8 @@ func TestEnvelopeErrors(t *testing.T) {
 		},
 		{
 			"what is missing comes first, what is unknown last", `{"z":1,"due":"x"}`,
-			failure("invalid_input", `title is required; due must be a date like 2026-01-09, not the string \"x\"; \"z\" is not a known argument (known are title, priority, due, id)`,
-				`{"field":"title","problems":["title is required","due must be a date like 2026-01-09, not the string \"x\"","\"z\" is not a known argument (known are title, priority, due, id)"]}`),
+			failure("invalid_input", `title is required; due must be a date like 2026-01-09, not the string \"x\"; \"z\" is not a known argument (known: title, priority, due, id)`,
+				`{"field":"title","problems":["title is required","due must be a date like 2026-01-09, not the string \"x\"","\"z\" is not a known argument (known: title, priority, due, id)"]}`),
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -72,7 +72,7 @@ func TestExplanations(t *testing.T) {
 		{"a bound as spelt", `{"name":"ab","share":0.25}`, "share", `share must be at least 0.5, not 0.25`},
 		{"too many elements", `{"name":"ab","tags":["a","b","c"]}`, "tags", `tags must have at most 2 elements, not 3`},
 		{"too few elements", `{"name":"ab","pair":[1]}`, "pair", `pair must have at least 2 elements, not 1`},
-		{"an element twice", `{"name":"ab","tags":["a","a"]}`, "tags", `tags must not hold the same element twice`},
+		{"an element twice", `{"name":"ab","tags":["a","a"]}`, "tags", `tags must not contain the same element twice`},
 		{"an element", `{"name":"ab","tags":["a","long"]}`, "tags[1]", `tags[1] must have at most 3 characters, not 4`},
 		{"an option of the right type", `{"name":"ab","due":"soon"}`, "due", `due must be a date like 2026-01-09, not the string "soon"`},
 		{"no option of the right type", `{"name":"ab","ref":true}`, "ref", `ref must be a string, an integer or null, not the boolean true`},
@@ -80,12 +80,12 @@ func TestExplanations(t *testing.T) {
 		{"nested", `{"name":"ab","entry":{"timestamp":"yesterday","type":"x"}}`, "entry.timestamp", `entry.timestamp must be a date-time like 2026-01-09T10:30:00Z, not the string "yesterday"`},
 		{"nested and missing", `{"name":"ab","entry":{"timestamp":"2026-01-09T10:30:00Z"}}`, "entry.type", `entry.type is required`},
 		{"deep", `{"name":"ab","entry":{"timestamp":"2026-01-09T10:30:00Z","type":"x","list":[{},{"id":"7"}]}}`, "entry.list[1].id", `entry.list[1].id must be an integer, not the string "7"`},
-		{"deep and unknown", `{"name":"ab","entry":{"timestamp":"2026-01-09T10:30:00Z","type":"x","list":[{"number":7}]}}`, "entry.list[0].number", `"entry.list[0].number" is not a known argument (known are id)`},
+		{"deep and unknown", `{"name":"ab","entry":{"timestamp":"2026-01-09T10:30:00Z","type":"x","list":[{"number":7}]}}`, "entry.list[0].number", `"entry.list[0].number" is not a known argument (known: id)`},
 		{"under a name of the caller's", `{"name":"ab","open":{"k":1}}`, "open.k", `open.k must be a string, not the number 1`},
 		{
 			"several at once", `{"mode":"utf8","count":0,"foo":1}`, "name",
 			`name is required; mode must be one of utf-8, base64, not the string "utf8" (did you mean "utf-8"?); count must be at least 1, not 0; ` +
-				`"foo" is not a known argument (known are name, title, mode, only, odd, path, day, link, count, share, flag, tags, pair, due, ref, entry, open)`,
+				`"foo" is not a known argument (known: name, title, mode, only, odd, path, day, link, count, share, flag, tags, pair, due, ref, entry, open)`,
 		},
 		{"not an object", `[]`, "", `the arguments must be an object, not an array`},
 		{"not even JSON's idea of one", `"name=x"`, "", `the arguments must be an object, not a string`},

@@ -53,7 +53,7 @@ func Suggestion(name string, known []string) string {
 // Hint returns the end of a sentence about an unknown name: the known name that was probably meant,
 // or else all of them.
 func Hint(name string, known []string) string {
-	return cmp.Or(Suggestion(name, known), "; there are "+cmp.Or(strings.Join(known, ", "), "none"))
+	return cmp.Or(Suggestion(name, known), "; known: "+cmp.Or(strings.Join(known, ", "), "none"))
 }
 
 // suggest returns the end of a sentence that names the nearest candidate, or "".
@@ -70,7 +70,7 @@ func suggestOrList(word string, candidates []string) string {
 	if hint := suggest(word, candidates); hint != "" || len(candidates) == 0 {
 		return hint
 	}
-	return " (known are " + strings.Join(candidates, ", ") + ")"
+	return " (known: " + strings.Join(candidates, ", ") + ")"
 }
 
 func suggestValue(v *jsontree.Value, enum []jsontree.Value) string {

@@ -122,8 +122,8 @@ func TestHint(t *testing.T) {
 		want  string
 	}{
 		{"helo", []string{"hello", "bye"}, `; did you mean "hello"?`},
-		{"xyzzy", []string{"hello", "bye"}, "; there are hello, bye"},
-		{"hello", nil, "; there are none"},
+		{"xyzzy", []string{"hello", "bye"}, "; known: hello, bye"},
+		{"hello", nil, "; known: none"},
 	} {
 		if got := contract.Hint(tc.name, tc.known); got != tc.want {
 			t.Errorf("Hint(%q, %v) = %q, want %q", tc.name, tc.known, got, tc.want)

@@ -168,7 +168,7 @@ func (c *checker) checkArray(s *schema, v *jsontree.Value, at *place) {
 		return
 	}
 	if s.unique && hasRepeats(v.Members) {
-		c.report(s, v, at, "uniqueItems", "must not hold the same element twice")
+		c.report(s, v, at, "uniqueItems", "must not contain the same element twice")
 	}
 	if s.items == nil {
 		return

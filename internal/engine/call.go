@@ -164,10 +164,10 @@ func (e *Engine) recoverPanic(what string, err *error) {
 
 func (w *work) access() error {
 	if w.engine.ReadOnly && !w.tool.Hints.ReadOnly {
-		return contract.Errorf(contract.Denied, "%s writes, and this server only reads (--read-only)", w.tool.Name)
+		return contract.Errorf(contract.Denied, "%s changes data, but this server is read-only (--read-only)", w.tool.Name)
 	}
 	if w.tool.Task == contract.TaskRequired && (w.call.Peer == nil || !w.call.Peer.Can(Tasks)) {
-		return contract.Errorf(contract.Denied, "%s runs as a task, which this client does not know",
+		return contract.Errorf(contract.Denied, "%s runs only as a task, and this client does not support tasks",
 			w.tool.Name).Because(&IncapableError{Tasks})
 	}
 	if w.tool.Access != contract.Public && w.call.Principal == "" {
@@ -283,9 +283,9 @@ func (w *work) callerError(caller context.Context, limited *deadline, err error)
 	case limited.Err() != nil && errors.Is(err, limited.Err()):
 		return w.timeoutError(caller, err)
 	case errors.As(err, &missing):
-		return contract.Errorf(contract.Denied, "%s cannot go on: %v", w.tool.Name, missing).Because(err)
+		return contract.Errorf(contract.Denied, "%s cannot continue: %v", w.tool.Name, missing).Because(err)
 	case errors.Is(err, errNoPeer):
-		return contract.Errorf(contract.Denied, "%s cannot go on: %v", w.tool.Name, errNoPeer).Because(err)
+		return contract.Errorf(contract.Denied, "%s cannot continue: %v", w.tool.Name, errNoPeer).Because(err)
 	default:
 		return err
 	}

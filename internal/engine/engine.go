@@ -115,7 +115,7 @@ func New(sets []*contract.Set, handlers Handlers, o Options) (*Engine, error) {
 				return nil, err
 			}
 			if other := e.tools[c.Name]; other != nil {
-				return nil, fmt.Errorf("toolsets %s and %s both have %s; serve one of them", other.Set, c.Set, c.Name)
+				return nil, fmt.Errorf("toolsets %s and %s both have the tool %s; serve only one of them", other.Set, c.Set, c.Name)
 			}
 			e.tools[c.Name] = t
 			e.list = append(e.list, t)

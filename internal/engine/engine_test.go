@@ -212,8 +212,8 @@ func TestOrder(t *testing.T) {
 		passErr                     error
 		trail                       []string
 	}{
-		{name: "read-only before identity", readOnly: true, args: `{}`, want: "writes, and this server only reads"},
-		{name: "identity before schema", args: `{}`, want: "needs to know who is calling"},
+		{name: "read-only before identity", readOnly: true, args: `{}`, want: "changes data, but this server is read-only"},
+		{name: "identity before schema", args: `{}`, want: "requires an authenticated caller"},
 		{
 			name: "request size before schema", principal: "ann", args: `{"bad":"` + strings.Repeat("x", 2000) + `"}`,
 			want: "at most 1024 bytes",

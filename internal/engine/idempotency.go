@@ -27,7 +27,7 @@ func (w *work) bindKey() error {
 		return err
 	}
 	if w.call.Continuation.Attempt > 0 && key != w.call.Continuation.Key {
-		return contract.Errorf(contract.Invalid, "The idempotency key is not the one that the call began with; send that, or none")
+		return contract.Errorf(contract.Invalid, "The idempotency key differs from the key that the call began with; send that key, or none")
 	}
 	w.next.Key = key
 	return nil
@@ -155,13 +155,13 @@ func (w *work) keyError(ctx context.Context, err error) error {
 	case errors.Is(err, idempotency.ErrBusy):
 		return refuse(contract.Unavailable, "The call with idempotency key %s is still running; repeat it in a moment", w.next.Key)
 	case w.ran && w.tool.transactional:
-		return refuse(contract.Unavailable, "Whether %s was carried out is not known; repeat it with the same idempotency key", w.tool.Name)
+		return refuse(contract.Unavailable, "It is unknown whether %s was carried out; repeat it with the same idempotency key", w.tool.Name)
 	case w.ran:
 		return refuse(contract.Unavailable, "%s was carried out, but its idempotency key could not be stored; do not repeat it",
 			w.tool.Name)
 	case errors.Is(err, idempotency.ErrUnknown):
-		return refuse(contract.Conflict, "Whether the call with idempotency key %s was carried out is not known, because it broke off; "+
-			"check that, and use a new key if it was not", w.next.Key)
+		return refuse(contract.Conflict, "It is unknown whether the call with idempotency key %s was carried out, because it was interrupted; "+
+			"check its effect, and use a new key if it was not", w.next.Key)
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return err
 	default:

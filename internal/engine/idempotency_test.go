@@ -335,7 +335,7 @@ func TestKeyStoreFails(t *testing.T) {
 	}{
 		{name: "cannot be read", find: down, kind: contract.Unavailable, want: "so note was not run; try again"},
 		{name: "busy", find: idempotency.ErrBusy, kind: contract.Unavailable, want: "key k is still running; repeat it in a moment"},
-		{name: "unknown", find: idempotency.ErrUnknown, kind: contract.Conflict, want: "was carried out is not known"},
+		{name: "unknown", find: idempotency.ErrUnknown, kind: contract.Conflict, want: "It is unknown whether the call"},
 		{name: "cannot claim", before: down, kind: contract.Unavailable, want: "so note was not run; try again"},
 		{name: "others were faster", before: idempotency.ErrBusy, transactional: true, kind: contract.Unavailable, want: "still running"},
 		{
@@ -344,7 +344,7 @@ func TestKeyStoreFails(t *testing.T) {
 		},
 		{
 			name: "lost inside", after: down, transactional: true, kind: contract.Unavailable,
-			want: "Whether note was carried out is not known; repeat it with the same idempotency key",
+			want: "It is unknown whether note was carried out; repeat it with the same idempotency key",
 		},
 		{
 			name: "lost outside", after: idempotency.ErrUnknown, kind: contract.Unavailable,

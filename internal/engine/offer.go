@@ -130,7 +130,7 @@ const (
 func (contractResources) Templates() []Template {
 	return []Template{{
 		URI: contractTemplate, Name: "contract", Title: "Contract of a tool",
-		Description: "All that a tool promises: schemas, limits, paths, approval, errors and examples, with the digest of the text.",
+		Description: "The contract of a tool: schemas, limits, paths, approval, errors and examples, with the digest of the text.",
 		MIME:        contractMIME,
 	}}
 }
@@ -140,7 +140,7 @@ func (s contractResources) List(context.Context) ([]Resource, error) {
 	for _, t := range s.engine.Tools() {
 		list = append(list, Resource{
 			URI: contractAddress + t.Name, Name: "contracts/" + t.Name, Title: "Contract: " + t.Title,
-			Description: fmt.Sprintf("What %s %s promises.", t.ID, t.Version), MIME: contractMIME,
+			Description: fmt.Sprintf("The contract of %s, version %s.", t.ID, t.Version), MIME: contractMIME,
 		})
 	}
 	return list, nil

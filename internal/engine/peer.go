@@ -111,14 +111,14 @@ func Link(key, message, id, url string) Question {
 type SuspendedError struct{ Questions []Question }
 
 func (s *SuspendedError) Error() string {
-	return fmt.Sprintf("the call waits for %d answers of the client", len(s.Questions))
+	return fmt.Sprintf("the call waits for %d answers from the client", len(s.Questions))
 }
 
 // DetachedError ends a call in the foreground: it starts again as a task. A handler returns it
 // unchanged.
 type DetachedError struct{}
 
-func (*DetachedError) Error() string { return "the call goes on as a task" }
+func (*DetachedError) Error() string { return "the call continues as a task" }
 
 // IncapableError reports a question that the client cannot answer.
 type IncapableError struct{ Needs Capability }

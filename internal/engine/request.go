@@ -116,7 +116,7 @@ func (r *request) classify(err error) (outcome string, seen error) {
 	var refusal *contract.Error
 	var incapable *IncapableError
 	if errors.As(err, &incapable) && !errors.As(err, &refusal) {
-		err = contract.Errorf(contract.Denied, "%s asks something that this client cannot answer: it did not declare %s", r.value,
+		err = contract.Errorf(contract.Denied, "%s asks a question that this client cannot answer: the client did not declare the capability %s", r.value,
 			incapable.Needs).Because(err)
 	}
 	refusal = contract.AsError(err)

@@ -129,7 +129,7 @@ func (e *Engine) Read(ctx context.Context, who Requester, uri string) ([]Content
 		}
 		size = sizeOf(found)
 		if size > MaxRead {
-			return 0, contract.Errorf(contract.TooLarge, "%s holds %d bytes; at most %d bytes can be read at once", uri, size, MaxRead).
+			return 0, contract.Errorf(contract.TooLarge, "%s has %d bytes; at most %d bytes can be read at once", uri, size, MaxRead).
 				With("uri", uri).With("size", size).With("max", MaxRead)
 		}
 		return size, nil
@@ -256,7 +256,7 @@ func (p *Prompt) check(args map[string]string) error {
 	}
 	for _, a := range p.Arguments {
 		if a.Required && strings.TrimSpace(args[a.Name]) == "" {
-			return contract.Errorf(contract.Invalid, "%s of the prompt %s is required", a.Name, p.Name).With("field", a.Name)
+			return contract.Errorf(contract.Invalid, "The argument %s of the prompt %s is required", a.Name, p.Name).With("field", a.Name)
 		}
 	}
 	return nil

@@ -444,10 +444,10 @@ func TestStartPrompt(t *testing.T) {
 		kind   contract.Kind
 		says   string
 	}{
-		{"greet", nil, ann, contract.NotFound, `Unknown prompt "greet"; there are greet_person`},
+		{"greet", nil, ann, contract.NotFound, `Unknown prompt "greet"; known: greet_person`},
 		{"greet_persn", nil, ann, contract.NotFound, `Unknown prompt "greet_persn"; did you mean "greet_person"?`},
-		{"greet_person", nil, ann, contract.Invalid, "name of the prompt greet_person is required"},
-		{"greet_person", map[string]string{"name": " "}, ann, contract.Invalid, "name of the prompt greet_person is required"},
+		{"greet_person", nil, ann, contract.Invalid, "The argument name of the prompt greet_person is required"},
+		{"greet_person", map[string]string{"name": " "}, ann, contract.Invalid, "The argument name of the prompt greet_person is required"},
 		{
 			"greet_person",
 			map[string]string{"name": "Bob", "stile": "x"},
@@ -459,7 +459,7 @@ func TestStartPrompt(t *testing.T) {
 			map[string]string{"name": "Bob"},
 			engine.Requester{},
 			contract.Denied,
-			"prompts/get needs to know who is calling; send a token",
+			"prompts/get requires an authenticated caller; send a token",
 		},
 	} {
 		_, messages, err := r.engine.StartPrompt(context.Background(), tc.who, tc.prompt, tc.args)

@@ -144,7 +144,7 @@ func gate(old, updated []*contract.Set) error {
 func sentence(r contract.ToolReview) string {
 	c := r.Changes[0]
 	if c.Where == "tool" { // the tool was removed, so there is no version to raise
-		return fmt.Sprintf("%s: %s: %s. No version of it can say that: keep the tool, or first give its callers another", r.Tool, c.Where, c.What)
+		return fmt.Sprintf("%s: %s: %s. No version bump covers that: keep the tool, or move its callers to another tool first", r.Tool, c.Where, c.What)
 	}
 	return fmt.Sprintf("%s: %s: %s. That takes a %s bump: raise the version from %s to at least %s",
 		r.Tool, c.Where, c.What, r.Needed, r.Old, next(r.Old, r.Needed))

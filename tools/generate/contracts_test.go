@@ -203,10 +203,10 @@ func TestGate(t *testing.T) {
 			"demo/add_note: version: it went back from 2.0.0 to 1.9.9, so callers cannot tell which is newer. That takes a PATCH bump: raise the version from 2.0.0 to at least 2.0.1",
 		}},
 		{"a tool removed", setOf(one, other), setOf(one), []string{
-			"demo/second: tool: it was removed, which breaks every caller. No version of it can say that: keep the tool, or first give its callers another",
+			"demo/second: tool: it was removed, which breaks every caller. No version bump covers that: keep the tool, or move its callers to another tool first",
 		}},
 		{"a set removed", setOf(one), nil, []string{
-			"demo/add_note: tool: it was removed, which breaks every caller. No version of it can say that: keep the tool, or first give its callers another",
+			"demo/add_note: tool: it was removed, which breaks every caller. No version bump covers that: keep the tool, or move its callers to another tool first",
 		}},
 		{"two tools", setOf(one, other), setOf(change(noteTool, "default: idea", "default: task"), change(noteTool, "add_note", "second", "idea, task", "idea")), []string{
 			`demo/add_note: input.kind: default went from "idea" to "task", which changes what an absent argument means. That takes a MINOR bump: raise the version from 1.2.3 to at least 1.3.0`,

@@ -158,9 +158,9 @@ func DescribeKeyword(keyword string, v *jsontree.Value) string {
 	text := string(v.Append(nil))
 	switch {
 	case keyword == "uniqueItems" && v.True():
-		return "no element twice"
+		return "all elements different"
 	case keyword == "uniqueItems":
-		return "an element may be there twice"
+		return "an element may appear twice"
 	case !known:
 		return ""
 	case keyword == "format" || keyword == "pattern":

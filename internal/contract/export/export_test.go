@@ -185,7 +185,7 @@ func TestShapes(t *testing.T) {
 	c := toolWith(t, `{"type":"object","properties":{"name":{"type":"string","default":"World","x-mcp-header":"Name","description":"Who"}},"additionalProperties":false}`)
 	const plain = `{"type":"object","properties":{"name":{"type":"string","default":"World","description":"Who"}},"additionalProperties":false}`
 	const described = `{"type":"object","properties":{"name":{"type":"string","description":"Who (default \"World\")"}},"additionalProperties":false}`
-	const strict = `{"type":"object","properties":{"name":{"type":["string","null"],"description":"Who (null stands for \"World\")"}},"additionalProperties":false,"required":["name"]}`
+	const strict = `{"type":"object","properties":{"name":{"type":["string","null"],"description":"Who (null means \"World\")"}},"additionalProperties":false,"required":["name"]}`
 	for _, tc := range []struct {
 		format export.Format
 		strict bool

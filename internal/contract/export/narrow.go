@@ -80,10 +80,10 @@ func (n *narrower) checkStructure(s *jsontree.Value, at string) {
 		n.lose(at, "has no type")
 	}
 	if more := s.Field("additionalProperties"); isOf(&kind, "object") && (more.Kind != jsontree.Bool || more.True()) {
-		n.lose(at, "is open (additionalProperties)")
+		n.lose(at, "allows additional properties")
 	}
 	if _, stated := s.Get("items"); isOf(&kind, "array") && !stated {
-		n.lose(at, "takes any elements (items)")
+		n.lose(at, "allows any elements (it has no items)")
 	}
 }
 
@@ -105,12 +105,12 @@ func (n *narrower) part(around *jsontree.Value, at, keyword, name string, part *
 	case loosened.Equal(part): // null is already a valid value here
 		return n.schema(part, below)
 	case at != "":
-		n.lose(below, "is optional, and null does not stand for that within an argument")
+		n.lose(below, "is optional, and inside an argument null cannot mean that it is not provided")
 		return n.schema(part, below)
 	}
-	meaning := "null leaves it out"
+	meaning := "null means not provided"
 	if fallback, ok := part.Get("default"); ok {
-		meaning = "null stands for " + string(fallback.Append(nil))
+		meaning = "null means " + string(fallback.Append(nil))
 	}
 	return nullable(n.schema(part, below, meaning))
 }

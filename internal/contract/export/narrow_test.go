@@ -21,20 +21,20 @@ func object(properties, required string) string {
 // TestStrict: the strict form of each keyword.
 func TestStrict(t *testing.T) {
 	for _, tc := range []struct{ name, given, want string }{
-		{"an optional string", object(`"a":{"type":"string"}`, ``), object(`"a":{"type":["string","null"],"description":"null leaves it out"}`, `"a"`)},
-		{"a choice", object(`"a":{"type":"string","enum":["x"]}`, ``), object(`"a":{"type":["string","null"],"enum":["x",null],"description":"null leaves it out"}`, `"a"`)},
+		{"an optional string", object(`"a":{"type":"string"}`, ``), object(`"a":{"type":["string","null"],"description":"null means not provided"}`, `"a"`)},
+		{"a choice", object(`"a":{"type":"string","enum":["x"]}`, ``), object(`"a":{"type":["string","null"],"enum":["x",null],"description":"null means not provided"}`, `"a"`)},
 		{"bounds", object(`"a":{"type":"string","minLength":1,"maxLength":255,"description":"Title"}`, `"a"`), object(`"a":{"type":"string","description":"Title (at least 1 character; at most 255 characters)"}`, `"a"`)},
-		{"brackets", object(`"a":{"type":"string","maxLength":9,"description":"Title (short)"}`, ``), object(`"a":{"type":["string","null"],"description":"Title (short; at most 9 characters; null leaves it out)"}`, `"a"`)},
-		{"a list", object(`"a":{"type":"array","items":{"type":"string"},"minItems":1,"maxItems":9,"uniqueItems":true}`, `"a"`), object(`"a":{"type":"array","items":{"type":"string"},"minItems":1,"maxItems":9,"description":"no element twice"}`, `"a"`)},
+		{"brackets", object(`"a":{"type":"string","maxLength":9,"description":"Title (short)"}`, ``), object(`"a":{"type":["string","null"],"description":"Title (short; at most 9 characters; null means not provided)"}`, `"a"`)},
+		{"a list", object(`"a":{"type":"array","items":{"type":"string"},"minItems":1,"maxItems":9,"uniqueItems":true}`, `"a"`), object(`"a":{"type":"array","items":{"type":"string"},"minItems":1,"maxItems":9,"description":"all elements different"}`, `"a"`)},
 		{"formats", object(`"a":{"type":"string","format":"date"},"b":{"type":"string","format":"uri"}`, `"a","b"`), object(`"a":{"type":"string","format":"date"},"b":{"type":"string","description":"of the format uri"}`, `"a","b"`)},
 		{"kept", object(`"a":{"type":"integer","minimum":1,"maximum":9},"b":{"type":"string","pattern":"^x$"}`, `"a","b"`), object(`"a":{"type":"integer","minimum":1,"maximum":9},"b":{"type":"string","pattern":"^x$"}`, `"a","b"`)},
-		{"either", object(`"a":{"anyOf":[{"type":"string"},{"type":"integer"}]}`, ``), object(`"a":{"anyOf":[{"type":"string"},{"type":"integer"},{"type":"null"}],"description":"null leaves it out"}`, `"a"`)},
+		{"either", object(`"a":{"anyOf":[{"type":"string"},{"type":"integer"}]}`, ``), object(`"a":{"anyOf":[{"type":"string"},{"type":"integer"},{"type":"null"}],"description":"null means not provided"}`, `"a"`)},
 		{"null already", object(`"a":{"type":["string","null"]}`, ``), object(`"a":{"type":["string","null"]}`, `"a"`)},
-		{"an object within", object(`"a":`+object(`"b":{"type":"string"}`, `"b"`), ``), object(`"a":{"type":["object","null"],"properties":{"b":{"type":"string"}},"required":["b"],"additionalProperties":false,"description":"null leaves it out"}`, `"a"`)},
+		{"an object within", object(`"a":`+object(`"b":{"type":"string"}`, `"b"`), ``), object(`"a":{"type":["object","null"],"properties":{"b":{"type":"string"}},"required":["b"],"additionalProperties":false,"description":"null means not provided"}`, `"a"`)},
 		{
 			"a reference",
 			`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","$defs":{"d":{"type":"string"}},"properties":{"a":{"$ref":"#/$defs/d","description":"A"}},"additionalProperties":false}`,
-			`{"type":"object","$defs":{"d":{"type":"string"}},"properties":{"a":{"anyOf":[{"$ref":"#/$defs/d"},{"type":"null"}],"description":"A (null leaves it out)"}},"additionalProperties":false,"required":["a"]}`,
+			`{"type":"object","$defs":{"d":{"type":"string"}},"properties":{"a":{"anyOf":[{"$ref":"#/$defs/d"},{"type":"null"}],"description":"A (null means not provided)"}},"additionalProperties":false,"required":["a"]}`,
 		},
 		{"nothing at all", `{"type":"object","properties":{},"additionalProperties":false}`, `{"type":"object","properties":{},"additionalProperties":false,"required":[]}`},
 	} {
@@ -54,19 +54,19 @@ func TestStrict(t *testing.T) {
 func TestNotStrict(t *testing.T) {
 	closed := object(`"b":{"type":"string"}`, ``)
 	for _, tc := range []struct{ name, given, want string }{
-		{"an open object", object(`"a":{"type":"object","properties":{},"additionalProperties":true}`, `"a"`), "a is open (additionalProperties)"},
-		{"an object that does not say", object(`"a":{"type":"object","properties":{}}`, `"a"`), "a is open (additionalProperties)"},
-		{"a table", object(`"a":{"type":"object","additionalProperties":{"type":"string"}}`, `"a"`), "a is open (additionalProperties)"},
-		{"an open one in a list", object(`"a":{"type":"array","items":{"type":"object"}}`, `"a"`), "a[] is open (additionalProperties)"},
-		{"an open one or null", object(`"a":{"type":["object","null"]}`, `"a"`), "a is open (additionalProperties)"},
-		{"an optional part of a part", object(`"a":`+closed, `"a"`), "a.b is optional, and null does not stand for that within an argument"},
+		{"an open object", object(`"a":{"type":"object","properties":{},"additionalProperties":true}`, `"a"`), "a allows additional properties"},
+		{"an object that does not say", object(`"a":{"type":"object","properties":{}}`, `"a"`), "a allows additional properties"},
+		{"a table", object(`"a":{"type":"object","additionalProperties":{"type":"string"}}`, `"a"`), "a allows additional properties"},
+		{"an open one in a list", object(`"a":{"type":"array","items":{"type":"object"}}`, `"a"`), "a[] allows additional properties"},
+		{"an open one or null", object(`"a":{"type":["object","null"]}`, `"a"`), "a allows additional properties"},
+		{"an optional part of a part", object(`"a":`+closed, `"a"`), "a.b is optional, and inside an argument null cannot mean that it is not provided"},
 		{"no type", object(`"a":{"description":"Anything"}`, `"a"`), "a has no type"},
-		{"any elements", object(`"a":{"type":"array"}`, `"a"`), "a takes any elements (items)"},
-		{"two of them", object(`"a":{"type":"array"},"b":{}`, `"a","b"`), "a takes any elements (items); b has no type"},
+		{"any elements", object(`"a":{"type":"array"}`, `"a"`), "a allows any elements (it has no items)"},
+		{"two of them", object(`"a":{"type":"array"},"b":{}`, `"a","b"`), "a allows any elements (it has no items); b has no type"},
 		{"a union of wholes", `{"type":"object","properties":{"a":{"type":"string"}},"anyOf":[{"required":["a"]}],"additionalProperties":false}`, "the whole has anyOf"},
 		{"a condition", `{"type":"object","properties":{"a":{"type":"string"}},"if":{"required":["a"]},"then":{},"additionalProperties":false}`, "the whole has if; the whole has then"},
 		{"all of", object(`"a":{"type":"string","allOf":[{"minLength":1}]}`, `"a"`), "a has allOf"},
-		{"in a definition", `{"type":"object","$defs":{"d":{"type":"object"}},"properties":{"a":{"$ref":"#/$defs/d"}},"required":["a"],"additionalProperties":false}`, "d is open (additionalProperties)"},
+		{"in a definition", `{"type":"object","$defs":{"d":{"type":"object"}},"properties":{"a":{"$ref":"#/$defs/d"}},"required":["a"],"additionalProperties":false}`, "d allows additional properties"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := toolWith(t, tc.given)
@@ -107,7 +107,7 @@ func TestNarrow(t *testing.T) {
 		{
 			"bounds, strict", export.Anthropic, true,
 			object(`"a":{"type":"integer","minimum":1,"maximum":9},"b":{"type":"array","items":{"type":"string"},"minItems":2,"maxItems":3,"uniqueItems":false}`, ``),
-			object(`"a":{"type":"integer","description":"at least 1; at most 9"},"b":{"type":"array","items":{"type":"string"},"description":"at least 2 elements; at most 3 elements; an element may be there twice"}`, ``), "[]", true,
+			object(`"a":{"type":"integer","description":"at least 1; at most 9"},"b":{"type":"array","items":{"type":"string"},"description":"at least 2 elements; at most 3 elements; an element may appear twice"}`, ``), "[]", true,
 		},
 		{"a reference stands alone", export.Gemini, false, ref, strings.Replace(ref, `,"description":"A"`, "", 1), "[]", true},
 	} {

@@ -268,7 +268,7 @@ func (d *posted) failure(status int, kinds []contract.Kind, examples map[contrac
 			continue
 		}
 		shown = append(shown, examples[kind]...)
-		when := cmp.Or(d.Errors[kind].When, "see the message: the outcome is "+strings.ReplaceAll(string(kind), "_", " "))
+		when := cmp.Or(d.Errors[kind].When, "the message says why; the outcome is "+strings.ReplaceAll(string(kind), "_", " "))
 		about = append(about, strings.TrimSuffix(fmt.Sprintf("%s: %s", kind, when), "."))
 	}
 	slices.SortFunc(shown, func(a, b jsontree.Member) int {

@@ -194,7 +194,7 @@ func (r Request) Describe() string {
 // Wording returns the question for the person at a client: who wants to do what, argument by
 // argument. Text of the caller is quoted, so that it cannot pass for ours.
 func (r Request) Wording() string {
-	return fmt.Sprintf("%s (%s, contract %s) asks for your approval.\n\n%s\nAccept to let it happen once; decline to refuse. (Request %s)",
+	return fmt.Sprintf("%s (%s, contract %s) asks for your approval.\n\n%s\nAccept to allow this call once, or decline to refuse it. (Request %s)",
 		r.Summary, r.Tool, r.Version, r.Describe(), r.ID)
 }
 
@@ -242,7 +242,7 @@ func (s *Sealed) Decide(ctx context.Context, id string, v Verdict, now, expires 
 	shown := Subject{Workspace: r.Workspace, Principal: r.Principal, Tool: r.Tool, Digest: r.Digest, Arguments: r.Arguments}
 	if r.Key != shown.Key() {
 		return r, contract.Errorf(contract.Conflict,
-			"Request %s does not show the call that it stands for; the database was tampered with", id)
+			"The stored arguments of request %s do not match its key, so the database was changed from outside; the request cannot be decided", id)
 	}
 	r.State = Denied
 	if v.Approve {

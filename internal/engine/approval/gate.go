@@ -61,7 +61,7 @@ func (g *Gate) Pass(ctx context.Context, s Subject, ask Asker) error {
 	case Auto:
 		return nil
 	case Deny:
-		return contract.Errorf(contract.Denied, "Approval is switched off here (--approve deny): %s was not run", s.Tool)
+		return contract.Errorf(contract.Denied, "This server denies every call that needs approval (--approve deny), so %s was not run", s.Tool)
 	}
 	if settled, err := g.settle(ctx, s); settled {
 		return err
@@ -169,7 +169,7 @@ func (g *Gate) show(ctx context.Context, s Subject, q Request, ask Asker) (Answe
 		return NotShown, err
 	}
 	if answer == Declined && g.now().Sub(start) < minDeclineTime {
-		return NotShown, errors.New("the client declined before a person could have seen the question")
+		return NotShown, errors.New("the client declined before a person could see the question")
 	}
 	return answer, nil
 }

@@ -108,18 +108,18 @@ func TestFirstBrokenRecord(t *testing.T) {
 		{"put in", func(k *memoryStorage) {
 			l := lines(k, first)
 			k.days[first] = join(l[0], []byte("{\"fake\":true}\n"), l[1], l[2])
-		}, first, 2, "not a sealed record"},
+		}, first, 2, "not a valid audit record"},
 		{"first removed", func(k *memoryStorage) { l := lines(k, first); k.days[first] = join(l[1], l[2], l[3], l[4]) }, first, 1, "missing"},
-		{"whole day removed", func(k *memoryStorage) { delete(k.days, first) }, second, 1, "does not follow the day before"},
+		{"whole day removed", func(k *memoryStorage) { delete(k.days, first) }, second, 1, "does not follow the last record of the day before"},
 		{
 			"end of the first day removed", func(k *memoryStorage) { l := lines(k, first); k.days[first] = join(l[0], l[1]) }, second, 1,
-			"does not follow the day before",
+			"does not follow the last record of the day before",
 		},
 		{"put in after the day had ended", func(k *memoryStorage) {
 			l := lines(k, first)
 			late := audit.Seal(audit.HashOf(bytes.TrimSpace(l[4])), []byte(`{"time":"2026-01-09T12:00:00.000000Z"}`))
 			k.days[first] = append(append(k.days[first], late...), '\n')
-		}, second, 1, "does not follow the day before"},
+		}, second, 1, "does not follow the last record of the day before"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			k := write(t, 5)

@@ -67,11 +67,11 @@ func verifyDay(ctx context.Context, records Reader, day, before string) (n int, 
 			reason := ""
 			switch {
 			case !ok:
-				reason = "it is not a sealed record"
+				reason = "it is not a valid audit record"
 			case !IsSealed(line.Text):
 				reason = "it was altered: its content does not match its hash"
 			case !follows && n == 0:
-				reason = "it does not follow the day before: records are missing between them, or were put in there"
+				reason = "it does not follow the last record of the day before: records are missing or were added between them"
 			case !follows:
 				reason = "it does not follow the record before it: records are missing or out of order"
 			}

@@ -25,7 +25,7 @@ const Grace = 2 * time.Minute
 var (
 	ErrKeyReused = errors.New("the key was used for another call")
 	ErrBusy      = errors.New("a call with the key is still running")
-	ErrUnknown   = errors.New("whether the call with the key was carried out is not known")
+	ErrUnknown   = errors.New("it is unknown whether the call with the key was carried out")
 )
 
 // ID identifies a stored call. The same key of another principal, or for another tool, is a

@@ -62,7 +62,7 @@ func AnonymousError(g *Grant, what string) error {
 	if g == Unverifiable {
 		return contract.Errorf(contract.Unavailable, "Credentials cannot be checked right now; try again")
 	}
-	return contract.Errorf(contract.Denied, "%s needs to know who is calling; send a token", what).Because(ErrAnonymous)
+	return contract.Errorf(contract.Denied, "%s requires an authenticated caller; send a token", what).Because(ErrAnonymous)
 }
 
 // ScopeError reports that a token lacks a scope.
@@ -141,7 +141,7 @@ func checkShown(what, text string) error {
 	}
 	for i, r := range text {
 		if _, size := utf8.DecodeRuneInString(text[i:]); !unicode.IsPrint(r) || r == utf8.RuneError && size == 1 {
-			return contract.Errorf(contract.Invalid, "The %s %q has a character that cannot be seen, at byte %d", what, text, i)
+			return contract.Errorf(contract.Invalid, "The %s %q contains an invisible character at byte %d", what, text, i)
 		}
 	}
 	return nil

@@ -23,7 +23,7 @@ func TestParseScopes(t *testing.T) {
 		{"tasks:admin", "", "TOOLSET:read"},
 		{":read", "", "TOOLSET:read"},
 		{"task:read", "", `did you mean "tasks"?`},
-		{"weather:read", "", "there are tasks, books, learning-os"},
+		{"weather:read", "", "known: tasks, books, learning-os"},
 		{"tasks:read:write", "", "TOOLSET:read"},
 	} {
 		got, err := identity.ParseScopes(tc.text, sets)

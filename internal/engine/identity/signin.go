@@ -48,7 +48,7 @@ func (s *SignIn) Link(who Person, good time.Duration) (token string, err error) 
 		return "", err
 	}
 	if who.Name == Everybody {
-		return "", contract.Errorf(contract.Invalid, "The name %q stands for everybody; choose another", Everybody)
+		return "", contract.Errorf(contract.Invalid, "The name %q is reserved; choose another", Everybody)
 	}
 	if who.Role < Viewer || who.Role > Admin {
 		return "", contract.Errorf(contract.Invalid, "A person at the console is a viewer, an approver or an admin")
@@ -151,7 +151,7 @@ func (s *SignIn) checkVoid(ctx context.Context, store SessionStore, claims linkC
 	case err != nil:
 		return unreachable(err)
 	case claims.Made <= until.UnixMicro() && !until.IsZero():
-		return badLink("is void: its person was signed out since it was made")
+		return badLink("is no longer valid: the person was signed out after it was created")
 	}
 	return nil
 }

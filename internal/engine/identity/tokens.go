@@ -80,9 +80,9 @@ func (n *NewToken) check(now time.Time) error {
 func (t *Tokens) Check(ctx context.Context, secret string) (Token, error) {
 	if !wellFormed(secret) {
 		return Token{}, contract.Errorf(contract.Denied,
-			"The token is mistyped or cut off: it begins with %s and has %d characters", Prefix, len(Prefix)+randomChars+checkChars)
+			"The token is mistyped or cut off: a token begins with %s and has %d characters", Prefix, len(Prefix)+randomChars+checkChars)
 	}
-	unknown := contract.Errorf(contract.Denied, "The token is unknown here; \"remit token create\" makes one")
+	unknown := contract.Errorf(contract.Denied, "The token is unknown here; create one with \"remit token create\"")
 	if !t.exists() {
 		return Token{}, unknown
 	}
@@ -110,12 +110,12 @@ func (t *Tokens) Check(ctx context.Context, secret string) (Token, error) {
 func (t *Token) refusal(key []byte, now time.Time) error {
 	switch {
 	case !equal(t.Seal, t.seal(key)):
-		return contract.Errorf(contract.Denied, "The token was altered, or made for another workspace; \"remit token create\" makes one")
+		return contract.Errorf(contract.Denied, "The token was altered, or made for another workspace; create one with \"remit token create\"")
 	case !t.Revoked.IsZero():
-		return contract.Errorf(contract.Denied, "The token %q was revoked at %s; \"remit token create\" makes another", t.Name,
+		return contract.Errorf(contract.Denied, "The token %q was revoked at %s; create another with \"remit token create\"", t.Name,
 			t.Revoked.Format(time.RFC3339))
 	case t.Expired(now):
-		return contract.Errorf(contract.Denied, "The token %q expired at %s; \"remit token create\" makes another", t.Name,
+		return contract.Errorf(contract.Denied, "The token %q expired at %s; create another with \"remit token create\"", t.Name,
 			t.Expires.Format(time.RFC3339))
 	}
 	return nil
@@ -201,12 +201,12 @@ func (t *Tokens) Revoke(ctx context.Context, idOrName string) (Token, error) {
 
 // TokenNotFound returns the error of stores for a token that does not exist.
 func TokenNotFound(idOrName string) error {
-	return contract.Errorf(contract.NotFound, "There is no token %q; \"remit token list\" shows those that there are", idOrName)
+	return contract.Errorf(contract.NotFound, "There is no token %q; \"remit token list\" lists the tokens", idOrName)
 }
 
 // NameTaken returns the error of stores for a name that a live token has.
 func NameTaken(name string) error {
-	return contract.Errorf(contract.Conflict, "There is a token %q already; revoke it first, or choose another name", name)
+	return contract.Errorf(contract.Conflict, "The token %q already exists; revoke it first, or choose another name", name)
 }
 
 func (t *Tokens) exists() bool { return t.Exists == nil || t.Exists() }

@@ -92,7 +92,7 @@ const MaxUnfinished = 200
 // TooManyError returns the error of a Store if a principal would have more than MaxUnfinished
 // unfinished tasks.
 func TooManyError() error {
-	return contract.Errorf(contract.Limited, "%d of your tasks are unfinished; wait for some of them, answer or cancel them first",
+	return contract.Errorf(contract.Limited, "You have %d unfinished tasks, which is the limit; wait until some finish, or answer or cancel some",
 		MaxUnfinished)
 }
 

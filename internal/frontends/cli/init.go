@@ -111,7 +111,7 @@ func (p *Program) checkToolsets(text string) error {
 	for _, name := range splitList(text) {
 		i := slices.IndexFunc(sets, func(set *contract.Set) bool { return set.Name == name })
 		if i < 0 {
-			return fmt.Errorf("there is no toolset %q; there are %s", name, strings.Join(setNames(sets), ", "))
+			return fmt.Errorf("there is no toolset %q; known: %s", name, strings.Join(setNames(sets), ", "))
 		}
 		for _, c := range sets[i].Contracts {
 			if other, taken := owners[c.Name]; taken && other != name {

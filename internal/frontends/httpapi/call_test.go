@@ -91,7 +91,7 @@ func TestRefusals(t *testing.T) {
 		handler func(context.Context, in) (out, error)
 	}{
 		{"unknown tool", post("lok", ""), 404, `{"error":"Unknown tool \"lok\"; did you mean \"look\"?"}`, nil},
-		{"unknown and far", post("%2Fetc%2Fpasswd", ""), 404, `there are guarded`, nil},
+		{"unknown and far", post("%2Fetc%2Fpasswd", ""), 404, `known: guarded`, nil},
 		{"unknown argument", post("look", `{"txt":"a"}`), 400, `did you mean \"text\"?`, nil},
 		{"not an object", post("look", `[1]`), 400, `the arguments must be an object, not an array`, nil},
 		{"malformed", post("look", `{"text":}`), 400, `{"error":{"code":400,"message":"the body is not valid JSON: unexpected '}' at byte 8"}}`, nil},
@@ -107,7 +107,7 @@ func TestRefusals(t *testing.T) {
 		{"over what the contract allows", post("look", long), 413, "at most 1024 bytes", nil},
 		{"over what the server reads", post("look", long+long), 413, "the body is larger than 3000 bytes", nil},
 		{"over that, and it did not say", withoutLength(long + long), 413, "the body is larger than 3000 bytes", nil},
-		{"anonymous", post("private", ""), 403, "needs to know who is calling", nil},
+		{"anonymous", post("private", ""), 403, "requires an authenticated caller", nil},
 		{"a tool that asks", post("look", ""), 403, "the client did not declare the capability elicitation.form", askQuestion},
 		{"a handler that suspends by itself", post("look", ""), 501, "call it over MCP", func(context.Context, in) (out, error) { return out{}, &engine.SuspendedError{} }},
 		{"a panic", post("look", ""), 500, "Internal server error", func(context.Context, in) (out, error) { panic("at /home/ann") }},

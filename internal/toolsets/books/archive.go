@@ -330,7 +330,7 @@ func (l *Library) WriteArchive(ctx context.Context, bookID string, w io.Writer, 
 		return err
 	}
 	z := newZipping(w, h.store, func(gone string) {
-		l.Log.Info("a file was deleted while its book was archived", "key", gone)
+		l.Log.Info("a file was deleted during the archiving of its book", "key", gone)
 	})
 	return failure(ctx, z.write(ctx, files, len(h.key("")), report))
 }

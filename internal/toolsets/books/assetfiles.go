@@ -73,9 +73,12 @@ func (e *exactly) Read(p []byte) (int, error) {
 	e.left -= int64(n)
 	switch {
 	case e.left < 0:
-		return 0, contract.Errorf(contract.Invalid, "Received more bytes than announced with file_size").With("field", "file_size")
+		return 0, contract.Errorf(contract.Invalid, "Received more bytes than announced with file_size; call upload_asset again "+
+			"with the right file_size").With("field", "file_size")
 	case e.left > 0 && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
-		return n, contract.Errorf(contract.Invalid, "Received %d bytes less than announced with file_size", e.left).With("field", "file_size") // does not wrap the EOF, which readers would treat as the end
+		// The error does not wrap the EOF, which readers would treat as the end.
+		return n, contract.Errorf(contract.Invalid, "Received %d bytes fewer than announced with file_size; send the whole "+
+			"file again", e.left).With("field", "file_size")
 	default:
 		return n, err
 	}

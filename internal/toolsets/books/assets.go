@@ -44,7 +44,7 @@ type UploadAssetOut struct {
 // Check refuses an upload with neither or both of binary_data and file_size, or without a name.
 func (in UploadAssetIn) Check() error {
 	if (in.BinaryData == nil) == (in.FileSize == nil) {
-		return contract.Errorf(contract.Invalid, "Send exactly one of binary_data (less than 10 MiB, as base64) and file_size (10 to 100 MiB, to get an address for the upload)").With("field", "binary_data")
+		return contract.Errorf(contract.Invalid, "Send exactly one of binary_data (less than 10 MiB, as base64) and file_size (10 to 100 MiB, to get a URL for the upload)").With("field", "binary_data")
 	}
 	_, err := fileName(in.Filename)
 	return err
@@ -120,17 +120,17 @@ func decoded(text string) ([]byte, error) {
 		return contract.Errorf(contract.Invalid, "binary_data is not base64: %s", why).With("field", "binary_data")
 	}
 	if strings.HasPrefix(text, "data:") {
-		return nil, wrong("it is a data: URL; send what follows the comma alone")
+		return nil, wrong("it is a data: URL; send only the part after the comma")
 	}
 	if encoding.DecodedLen(len(text)) >= presignedFrom+3 {
 		return nil, tooMuch()
 	}
 	if at := strings.IndexAny(text, "\r\n"); at >= 0 {
-		return nil, wrong(fmt.Sprintf("there is a line break at byte %d; send it in one line", at))
+		return nil, wrong(fmt.Sprintf("it has a line break at byte %d; send it on one line", at))
 	}
 	data, err := encoding.DecodeString(text)
 	if fault, ok := errors.AsType[base64.CorruptInputError](err); ok {
-		return nil, wrong(fmt.Sprintf("byte %d does not belong there", int64(fault))).Because(err)
+		return nil, wrong(fmt.Sprintf("byte %d is invalid", int64(fault))).Because(err)
 	}
 	if len(data) >= presignedFrom {
 		return nil, tooMuch()
@@ -139,7 +139,7 @@ func decoded(text string) ([]byte, error) {
 }
 
 func tooMuch() error {
-	return contract.Errorf(contract.Invalid, "binary_data holds 10 MiB or more; send file_size instead of it, and PUT the bytes to the upload_url of the answer").With("field", "binary_data")
+	return contract.Errorf(contract.Invalid, "binary_data has 10 MiB or more; send file_size instead, and PUT the bytes to the upload_url of the answer").With("field", "binary_data")
 }
 
 // GetAssetIn is the input of get_asset.

@@ -254,7 +254,7 @@ func TestBookWithUnknownStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.stores.Other = &faulty{Store: other, name: "s3"}
-	d.fails(t, "read_content", near, `{"error":"StorageError","message":"registry.yaml is broken in line 1, so books can neither be listed nor written; put it right first","path":"registry.yaml"}`)
+	d.fails(t, "read_content", near, `{"error":"StorageError","message":"registry.yaml has an error in line 1, so books cannot be listed or written; correct it first","path":"registry.yaml"}`)
 }
 
 // coarse is a store whose versions do not distinguish changes in quick succession, like a disk with

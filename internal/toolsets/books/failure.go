@@ -31,7 +31,7 @@ func failureAt(ctx context.Context, key string, err error) error {
 		return contract.Errorf(contract.Unavailable, "Others changed %s at the same time and the book storage's response was lost, so it is unknown whether this change was made; read it again", key).
 			With("path", key).Because(err)
 	case errors.Is(err, ErrPathConflict):
-		e := contract.Errorf(contract.Invalid, "%s cannot be stored: a part of it is a file, or it is a folder", key).With("path", key).Because(err)
+		e := contract.Errorf(contract.Invalid, "%s cannot be stored: a part of the path is a file, or the path is a folder", key).With("path", key).Because(err)
 		e.Code = invalidPath
 		return e
 	default:

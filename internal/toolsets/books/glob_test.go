@@ -30,8 +30,8 @@ func TestGlobsWithBraces(t *testing.T) {
 // TestInvalidGlobs checks the errors for invalid patterns.
 func TestInvalidGlobs(t *testing.T) {
 	for pattern, want := range map[string]string{
-		"[a":                       `pattern is no glob pattern: "[a"; a [ or { is not closed, or it ends with a backslash`,
-		`a\`:                       `pattern is no glob pattern: "a\\"; a [ or { is not closed, or it ends with a backslash`,
+		"[a":                       `pattern is not a valid glob: "[a"; a [ or { is not closed, or it ends with a backslash`,
+		`a\`:                       `pattern is not a valid glob: "a\\"; a [ or { is not closed, or it ends with a backslash`,
 		strings.Repeat("{a,b}", 7): "pattern stands for more than 64 patterns after expanding its braces; use fewer braces, or several calls",
 	} {
 		if _, err := compileGlob(pattern); err == nil || !strings.Contains(err.Error(), want) {

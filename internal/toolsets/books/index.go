@@ -47,7 +47,7 @@ func (l *Library) text(ctx context.Context, file *filed) ([]byte, error) {
 	case errors.Is(err, ErrNotFound):
 		return nil, nil
 	case errors.As(err, &long):
-		l.Log.Warn("a file is too long to be searched", "key", file.Key, "bytes", long.size)
+		l.Log.Warn("a file is too large to search", "key", file.Key, "bytes", long.size)
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("read file for the index: %w", err)

@@ -100,7 +100,7 @@ func (s Stores) location(bookID string, entry *Book) (location, error) {
 	if entry.Backend == "s3" {
 		form = "s3://bucket/prefix"
 	}
-	return location{}, contract.Errorf(contract.Unavailable, "The book %s is kept in a store of the kind %s, which this server does not have; add its address to --books, after a comma (%s)",
+	return location{}, contract.Errorf(contract.Unavailable, "The book %s uses %s storage, which this server has no address for; add the address to --books, after a comma (%s)",
 		bookID, entry.Backend, form).With("path", booksPrefix+bookID)
 }
 

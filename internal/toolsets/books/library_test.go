@@ -367,7 +367,7 @@ func TestSomethingElseIsWhereTheRegistryBelongs(t *testing.T) {
 	d := serve(t)
 	d.given(t, "registry.yaml/x", "")
 	d.fails(t, "write_content", `{"book_id":"abc","path":"a.md","content":"y"}`,
-		`{"error":"StorageError","message":"registry.yaml is a folder or a link, so books can neither be listed nor added; put a file in its place first","path":"registry.yaml"}`)
+		`{"error":"StorageError","message":"registry.yaml is a folder or a link, so books cannot be listed or added; replace it with a file first","path":"registry.yaml"}`)
 }
 
 func TestReceive(t *testing.T) {

@@ -167,7 +167,7 @@ func (l *Library) Create(ctx context.Context, b NewBook) (Overview, error) {
 		return Overview{}, err
 	}
 	if h.registered || len(files) > 0 {
-		return Overview{}, contract.Errorf(contract.Conflict, "There is a book %s already", b.ID).With("path", Key(b.ID, ""))
+		return Overview{}, contract.Errorf(contract.Conflict, "The book %s already exists; choose another id", b.ID).With("path", Key(b.ID, ""))
 	}
 	title := cmp.Or(cleanTitle(b.Title), titleOf(b.ID))
 	if err := l.addBook(ctx, h, title); err != nil {

@@ -168,7 +168,7 @@ func (p *past) pick(version string) (string, error) {
 	case len(found) == 0:
 		return "", contract.Errorf(contract.NotFound, "%s has no version %q; its log lists the versions", p.path, version).With("path", p.path)
 	case len(found) > 1:
-		return "", contract.Errorf(contract.Invalid, "%q begins %d versions of %s; give more characters", version, len(found), p.path).With("path", p.path)
+		return "", contract.Errorf(contract.Invalid, "%q is the beginning of %d versions of %s; give more characters", version, len(found), p.path).With("path", p.path)
 	case found[0] == "":
 		return "", contract.Errorf(contract.Invalid, "In version %q %s was deleted; name the version before it", version, p.path).With("path", p.path)
 	case found[0] == p.now:
@@ -226,7 +226,7 @@ func (l *Library) kept(ctx context.Context, h location, hash string) (content, e
 	open := func() (io.ReadCloser, error) {
 		body, err := h.store.Open(ctx, key)
 		if err != nil {
-			return nil, fmt.Errorf("open kept content: %w", err)
+			return nil, fmt.Errorf("open stored content: %w", err)
 		}
 		return &verified{body, sha256.New(), hash}, nil
 	}
@@ -245,7 +245,7 @@ func (u *verified) Read(p []byte) (int, error) {
 	n, err := u.ReadCloser.Read(p)
 	u.sum.Write(p[:n])
 	if errors.Is(err, io.EOF) && hex.EncodeToString(u.sum.Sum(nil)) != u.want {
-		return n, contract.Errorf(contract.Unavailable, "The content kept in the history with the hash %.12s is damaged, so it was not restored", u.want)
+		return n, contract.Errorf(contract.Unavailable, "The history's copy of the content with the hash %.12s is damaged, so it was not restored", u.want)
 	}
 	return n, err
 }
@@ -300,7 +300,7 @@ func (l *Library) textOf(ctx context.Context, h location, p *past, hash string) 
 		return "", failure(ctx, err)
 	}
 	if !utf8.Valid(data) {
-		return "", contract.Errorf(contract.Invalid, "That version of %s is not text", p.path).With("path", p.path)
+		return "", contract.Errorf(contract.Invalid, "That version of %s is not text, so it cannot be shown", p.path).With("path", p.path)
 	}
 	return string(data), nil
 }

@@ -118,7 +118,7 @@ func (v *inspection) addBroken(at string, line int, written, link string, image 
 	level := isError
 	switch {
 	case to == ".." || strings.HasPrefix(to, "../"):
-		what = "it leads out of the book"
+		what = "it points outside the book"
 	case strings.HasPrefix(link, "/"):
 		level = isWarning // the server that publishes the book may have it
 		what += "; a link that begins with / is relative to the root of the book"
@@ -165,7 +165,7 @@ func (v *inspection) checkSummaries() {
 	}
 	for _, file := range v.files {
 		if chapter := path.Base(path.Dir(file)); file == summaryPath(chapter) && chapters[chapter] == "" {
-			v.add(isWarning, file, 0, "orphan-summary", "no lesson is in a folder "+chapter)
+			v.add(isWarning, file, 0, "orphan-summary", "no lesson is in a folder named "+chapter)
 		}
 	}
 }

@@ -449,7 +449,7 @@ func TestValidateFindsWhatIsWrong(t *testing.T) {
 		t.Error(diff)
 	}
 	said := fmt.Sprint(findings)
-	for _, want := range []string{"B.MD: no such file: lessons/chapter-01/B.MD; did you mean b.md?", "it leads out of the book", "#part-three: there is no such heading in lessons/chapter-01/b.md"} {
+	for _, want := range []string{"B.MD: no such file: lessons/chapter-01/B.MD; did you mean b.md?", "it points outside the book", "#part-three: there is no such heading in lessons/chapter-01/b.md"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("%q is missing:\n%s", want, said)
 		}

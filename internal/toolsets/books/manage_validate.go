@@ -122,7 +122,7 @@ func (v *inspection) add(level, path string, line int, rule, message string) {
 // checkAll applies every rule.
 func (v *inspection) checkAll() {
 	if !v.location.registered {
-		v.add(isError, "", 0, "unregistered", "the book is not in registry.yaml, so it is not listed; the next write puts it there")
+		v.add(isError, "", 0, "unregistered", "the book is not in registry.yaml, so it is not listed; the next write registers it")
 	}
 	for _, path := range v.broken {
 		v.add(isError, path, 0, "not-utf8", "it is not UTF-8, so it cannot be read as text")

@@ -35,18 +35,18 @@ func checkPath(path string) error {
 	case strings.HasPrefix(path, "/"):
 		why = "it begins with /, and paths are relative to the book"
 	case strings.HasSuffix(path, "/"):
-		why = "it ends with /, and names a folder"
+		why = "it ends with /, so it names a folder"
 	case strings.Contains(path, "//"):
-		why = "it has an empty part (//)"
+		why = "it has an empty segment (//)"
 	case strings.Contains(path, ".."):
-		why = "it holds .."
+		why = "it contains .."
 	default:
 		for part := range strings.SplitSeq(path, "/") {
 			if part == "." {
-				why = "it has . as a part"
+				why = "it has a segment that is only a dot"
 			}
 			if strings.HasPrefix(part, ".remit-") {
-				why = "names beginning with .remit- are kept for the store"
+				why = "names that begin with .remit- are reserved"
 			}
 		}
 	}
@@ -108,7 +108,7 @@ func fileName(given string) (string, error) {
 	}
 	switch {
 	case name == "":
-		return "", contract.Errorf(contract.Invalid, "filename %q has no letter, digit, hyphen or underscore; give it some", given).With("field", "filename")
+		return "", contract.Errorf(contract.Invalid, "filename %q has no letter, digit, hyphen or underscore; use at least one of them", given).With("field", "filename")
 	case len(name) > maxName:
 		return "", contract.Errorf(contract.Invalid, "filename is %d characters long; at most %d are allowed", len(name), maxName).With("field", "filename")
 	}

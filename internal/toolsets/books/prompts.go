@@ -24,7 +24,7 @@ const (
 func (s *resources) summariseChapter() engine.Prompt {
 	return engine.Prompt{
 		Name: "summarise_chapter", Title: "Summarise a chapter",
-		Description: "Write the summary of a chapter from its lessons, or bring the one that there is up to date.",
+		Description: "Write the summary of a chapter from its lessons, or update the existing one.",
 		Tools:       []string{readTool, summaryTool},
 		Arguments: []engine.PromptArgument{
 			{Name: "book_id", Title: "Book", Description: "ID of the book", Required: true, Complete: s.bookIDs},
@@ -44,7 +44,7 @@ func (s *resources) summariseChapter() engine.Prompt {
 func (s *resources) reviewLesson() engine.Prompt {
 	return engine.Prompt{
 		Name: "review_lesson", Title: "Review a lesson",
-		Description: "Look a lesson over: what is wrong, unclear or missing, and how to mend it.",
+		Description: "Review a lesson: what is wrong, unclear or missing, and how to correct it.",
 		Tools:       []string{readTool},
 		Arguments: []engine.PromptArgument{
 			{Name: "book_id", Title: "Book", Description: "ID of the book", Required: true, Complete: s.bookIDs},
@@ -74,7 +74,7 @@ func (s *resources) chapters(ctx context.Context, _ string) ([]string, error) {
 func (s *resources) checkChapter(bookID, chapterID string) error {
 	c := contract.Find(s.Served, setName, summaryTool)
 	if c == nil {
-		return contract.Errorf(contract.NotFound, "%s is not served here", summaryTool)
+		return contract.Errorf(contract.NotFound, "This server does not offer the tool %s", summaryTool)
 	}
 	_, err := c.Accept(jsontree.Obj(jsontree.M("book_id", jsontree.Str(bookID)),
 		jsontree.M("chapter_id", jsontree.Str(chapterID)), jsontree.M("content", jsontree.Str("-"))))

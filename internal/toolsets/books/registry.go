@@ -131,7 +131,7 @@ func (r *registry) load(ctx context.Context, l *Library, store Store, known *lis
 }
 
 func brokenRegistry(cause error) error {
-	return contract.Errorf(contract.Unavailable, "registry.yaml is broken in line %d, so books can neither be listed nor written; put it right first", lineOf(cause)).
+	return contract.Errorf(contract.Unavailable, "registry.yaml has an error in line %d, so books cannot be listed or written; correct it first", lineOf(cause)).
 		With("path", registryKey).Because(cause)
 }
 
@@ -168,7 +168,7 @@ func (l *Library) addBook(ctx context.Context, h location, title string) error {
 		}
 		_, _, err = stores.Main.Put(ctx, registryKey, bytes.NewReader(text), int64(len(text)), condOf(hashOf(known.text)))
 		if errors.Is(err, ErrPathConflict) {
-			return contract.Errorf(contract.Unavailable, "%s is a folder or a link, so books can neither be listed nor added; put a file in its place first", registryKey).
+			return contract.Errorf(contract.Unavailable, "%s is a folder or a link, so books cannot be listed or added; replace it with a file first", registryKey).
 				With("path", registryKey)
 		}
 		return err

@@ -78,7 +78,7 @@ const (
 func (*resources) Templates() []engine.Template {
 	return []engine.Template{{
 		URI: bookTemplate, Name: "book", Title: "File of a book",
-		Description: "A lesson, summary or asset by its path in the book. The slashes of the path may stay as they are.",
+		Description: "A lesson, summary or asset by its path in the book. Slashes in the path need no escaping.",
 	}}
 }
 

@@ -99,9 +99,9 @@ func (t *Tools) Grep(ctx context.Context, in GrepIn) (GrepOut, error) {
 
 func badPattern(err error) error {
 	if fault, ok := errors.AsType[*text.SyntaxError](err); ok {
-		return contract.Errorf(contract.Invalid, "pattern is no regular expression (RE2): %s, at column %d", fault.Reason, fault.Column).With("field", "pattern").Because(err)
+		return contract.Errorf(contract.Invalid, "pattern is not a valid regular expression (RE2), at column %d: %s", fault.Column, fault.Reason).With("field", "pattern").Because(err)
 	}
-	return contract.Errorf(contract.Invalid, "pattern is no regular expression (RE2)").With("field", "pattern").Because(err)
+	return contract.Errorf(contract.Invalid, "pattern is not a valid regular expression (RE2)").With("field", "pattern").Because(err)
 }
 
 // filesOf lists the files of one book, or of all books, ordered by key.
@@ -240,7 +240,7 @@ func compileGlob(pattern string) (*glob.Pattern, error) {
 		return p, nil
 	}
 	if syntax, ok := errors.AsType[*glob.SyntaxError](err); ok {
-		return nil, contract.Errorf(contract.Invalid, "pattern is no glob pattern: %q; %s", pattern, syntax.Reason).With("field", "pattern")
+		return nil, contract.Errorf(contract.Invalid, "pattern is not a valid glob: %q; %s", pattern, syntax.Reason).With("field", "pattern")
 	}
 	return nil, contract.Errorf(contract.Invalid, "pattern stands for more than %d patterns after expanding its braces; use fewer braces, or several calls", glob.MaxPatterns).With("field", "pattern")
 }

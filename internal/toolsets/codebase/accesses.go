@@ -63,7 +63,7 @@ func NewTracker(open func(ctx context.Context) (Accesses, error), log *slog.Logg
 	t := &Tracker{open: open, log: log, now: now}
 	t.writer = batchwriter.New(batchwriter.Options[Access]{
 		Write: t.write, Max: trackerPaths, DropOldest: true, Key: func(a Access) string { return a.Path }, Merge: mergeReads,
-		Log: log, Failure: "reads of files cannot be counted for now",
+		Log: log, Failure: "file reads cannot be counted for now",
 	})
 	return t
 }

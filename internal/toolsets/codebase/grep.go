@@ -236,7 +236,7 @@ func (s searchID) resume(cursor string) (corpus.Place, error) {
 		}
 	}
 	return corpus.Place{}, contract.Errorf(contract.Invalid, "Invalid cursor").With("cursor", cursor).
-		With("details", "it is not one of this search; start without it").Because(err)
+		With("details", "the cursor is not valid for this search; start again without it").Because(err)
 }
 
 // Cut returns the output with only the first n matches, for an answer that is too long.

@@ -128,7 +128,7 @@ func (t *Tools) currentPage(ctx context.Context) (string, error) {
 	p := &page{}
 	p.line("# This session\n")
 	if !ok {
-		p.line("Nothing was read, searched or touched yet.")
+		p.line("Nothing was read, searched or changed yet.")
 		return p.String(), nil
 	}
 	p.session(&session)

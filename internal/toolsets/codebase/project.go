@@ -102,7 +102,7 @@ func omittedBecause(err error) string {
 	case contract.NotFound:
 		return "it no longer exists"
 	case contract.Denied:
-		return "it may not be read"
+		return "reading it is not allowed"
 	default:
 		return "it cannot be read right now"
 	}

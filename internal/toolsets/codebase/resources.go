@@ -25,16 +25,16 @@ const (
 func (resources) Templates() []engine.Template {
 	return []engine.Template{{
 		URI: moduleTemplate, Name: "module", Title: "Module", MIME: markdownType,
-		Description: "What is known of a module: its decisions, rules, patterns and issues, its files and its docs.",
+		Description: "The knowledge about a module: its decisions, rules, patterns and issues, its files and its docs.",
 	}}
 }
 
 // List returns the pages that always exist.
 func (resources) List(context.Context) ([]engine.Resource, error) {
 	return []engine.Resource{
-		{URI: overviewURI, Name: "overview", Title: "Project overview", MIME: markdownType, Description: "What is known of the project: its modules, what was found out lately, and how much is indexed."},
+		{URI: overviewURI, Name: "overview", Title: "Project overview", MIME: markdownType, Description: "An overview of the project: its modules, recent discoveries, and how much is indexed."},
 		{URI: currentURI, Name: "current session", Title: "This session", MIME: markdownType, Description: "What you did in this session: files read, searches, tasks touched."},
-		{URI: recentURI, Name: "recent sessions", Title: "Recent sessions", MIME: markdownType, Description: "What was done in the last sessions, the last first."},
+		{URI: recentURI, Name: "recent sessions", Title: "Recent sessions", MIME: markdownType, Description: "What was done in the recent sessions, newest first."},
 	}, nil
 }
 

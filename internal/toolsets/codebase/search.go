@@ -76,7 +76,7 @@ func (t *Tools) Search(ctx context.Context, in SearchIn) (SearchOut, error) {
 		out.Results[i] = resultOf(&found.Hits[i])
 	}
 	out.SearchTime = t.Now().Sub(begun).Round(time.Millisecond).Milliseconds()
-	t.Log.InfoContext(ctx, "searched what is known", "results", len(out.Results), "found", out.TotalFound)
+	t.Log.InfoContext(ctx, "searched the project's knowledge", "results", len(out.Results), "found", out.TotalFound)
 	return out, nil
 }
 

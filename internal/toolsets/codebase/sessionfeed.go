@@ -27,7 +27,7 @@ func (t *Tools) feedSessions(ctx context.Context, caller engine.Caller) {
 	defer cancel()
 	feed := func(ctx context.Context, c sessions.Change) error { return t.Knowledge.Feed(ctx, sourcesOf(c)...) }
 	if err := t.Sessions.Report(ctx, caller, feed); err != nil {
-		t.Log.DebugContext(ctx, "what clients did is not searched for now", "error", err)
+		t.Log.DebugContext(ctx, "cannot add recent sessions to the search", "error", err)
 	}
 }
 

@@ -65,8 +65,8 @@ func TestConversations(t *testing.T) {
 		{"test_sampling", `{"prompt":"p"}`, model, map[string]string{"sampling": paris}, "sampling sampling", "LLM response: Paris"},
 		{"test_sampling", `{"prompt":"p"}`, model, map[string]string{"sampling": `{"content":[{"type":"image"},{"type":"text","text":"Paris"}]}`}, "sampling sampling", "LLM response: Paris"},
 		{"test_sampling", `{"prompt":"p"}`, model, map[string]string{"sampling": `{"content":[]}`}, "sampling sampling", "fault -32602: the answer to sampling must be a message with text in it"},
-		{"test_sampling", `{"prompt":"p"}`, forms, nil, "", "denied: test_sampling cannot go on: the client did not declare the capability sampling"},
-		{"test_missing_capability", `{}`, nothing, nil, "", "denied: test_missing_capability cannot go on: the client did not declare the capability sampling"},
+		{"test_sampling", `{"prompt":"p"}`, forms, nil, "", "denied: test_sampling cannot continue: the client did not declare the capability sampling"},
+		{"test_missing_capability", `{}`, nothing, nil, "", "denied: test_missing_capability cannot continue: the client did not declare the capability sampling"},
 		{"test_missing_capability", `{}`, model, map[string]string{"sampling": paris}, "sampling sampling", "LLM response: Paris"},
 
 		{
@@ -79,7 +79,7 @@ func TestConversations(t *testing.T) {
 		{"test_elicitation_sep1034_defaults", `{}`, forms, map[string]string{"defaults": `{"action":"accept","content":{"age":25}}`}, "defaults elicitation.form", `Elicitation completed: action=accept, content={"age":25}`},
 		{"test_elicitation_sep1330_enums", `{}`, forms, map[string]string{"enums": `{"action":"cancel"}`}, "enums elicitation.form", `Elicitation completed: action=cancel, content={}`},
 		{"test_url_elicitation", `{}`, []engine.Capability{engine.Links}, map[string]string{"page": `{"action":"accept"}`}, "page elicitation.url", "Link answered: action=accept"},
-		{"test_url_elicitation", `{}`, forms, nil, "", "denied: test_url_elicitation cannot go on: the client did not declare the capability elicitation.url"},
+		{"test_url_elicitation", `{}`, forms, nil, "", "denied: test_url_elicitation cannot continue: the client did not declare the capability elicitation.url"},
 		{"test_streaming_elicitation", `{}`, forms, map[string]string{"confirm": consent}, "confirm elicitation.form", "state-ok: confirmed is true"},
 
 		{"test_input_required_result_elicitation", `{}`, forms, map[string]string{"user_name": alice}, "user_name elicitation.form", "Hello, Alice!"},
@@ -115,8 +115,8 @@ func TestConversations(t *testing.T) {
 		{"slow_compute", `{"seconds":0.5}`, tasks, nil, "", "Computed it in 0.5 s."},
 		{"slow_compute", `{"seconds":1,"label":"x"}`, tasks, nil, "task", "Computed x in 1 s."},
 		{"slow_compute", `{"seconds":120,"label":"x"}`, nothing, nil, "", "Computed x in 120 s."},
-		{"failing_job", `{}`, tasks, nil, "task", "denied: This job fails on purpose"},
-		{"protocol_error_job", `{}`, tasks, nil, "task", "fault -32603: This job ends in an error of the protocol on purpose"},
+		{"failing_job", `{}`, tasks, nil, "task", "denied: This job intentionally fails"},
+		{"protocol_error_job", `{}`, tasks, nil, "task", "fault -32603: This job intentionally ends in a protocol error"},
 		{"confirm_delete", `{"filename":"a"}`, tasks, map[string]string{"confirm": `{"action":"accept","content":{"confirm":true}}`}, "task; confirm elicitation.form", "Confirmed: a would be deleted now."},
 		{"confirm_delete", `{"filename":"a"}`, tasks, map[string]string{"confirm": `{"action":"accept","content":{"confirm":false}}`}, "task; confirm elicitation.form", "Not confirmed: a stays."},
 		{

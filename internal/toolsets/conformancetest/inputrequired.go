@@ -103,7 +103,7 @@ func AskSupported(ctx context.Context, _ NoArguments) (engine.Content, error) {
 		}
 	}
 	if len(questions) == 0 {
-		return textContent("There is nothing that this client could be asked."), nil
+		return textContent("This client declared no capability to answer a question."), nil
 	}
 	got, err := ask(ctx, questions...)
 	return textContent(fmt.Sprintf("%d questions were answered.", len(got))), err

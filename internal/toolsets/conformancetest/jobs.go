@@ -42,7 +42,7 @@ func FailingJob(ctx context.Context, _ NoArguments) (engine.Content, error) {
 	if err := work(ctx, time.Second); err != nil {
 		return engine.Content{}, err
 	}
-	return engine.Content{}, contract.Errorf(contract.Denied, "This job fails on purpose")
+	return engine.Content{}, contract.Errorf(contract.Denied, "This job intentionally fails")
 }
 
 // FaultyJob is a job that fails with a protocol error.
@@ -50,7 +50,7 @@ func FaultyJob(ctx context.Context, _ NoArguments) (engine.Content, error) {
 	if err := work(ctx, 2*interval); err != nil {
 		return engine.Content{}, err
 	}
-	return engine.Content{}, &engine.ProtocolError{Code: -32603, Message: "This job ends in an error of the protocol on purpose"}
+	return engine.Content{}, &engine.ProtocolError{Code: -32603, Message: "This job intentionally ends in a protocol error"}
 }
 
 // ConfirmDeleteIn names a file.
@@ -80,7 +80,7 @@ func MultiInput(ctx context.Context, _ NoArguments) (engine.Content, error) {
 		return engine.Content{}, err
 	}
 	got, err := ask(ctx, askName(),
-		form("consent", "Shall it go on?", `{"type":"object","properties":{"confirm":{"type":"boolean"}},"required":["confirm"]}`))
+		form("consent", "Should the job continue?", `{"type":"object","properties":{"confirm":{"type":"boolean"}},"required":["confirm"]}`))
 	if err != nil {
 		return engine.Content{}, err
 	}

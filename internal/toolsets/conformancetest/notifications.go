@@ -38,7 +38,7 @@ func Logging(ctx context.Context, _ NoArguments) (engine.Content, error) {
 // LogOnce sends one log message and answers.
 func LogOnce(ctx context.Context, _ NoArguments) (engine.Content, error) {
 	logInfo(ctx, "Tool executed")
-	return textContent("Logged to whoever asked for it."), nil
+	return textContent("Sent a log message to clients that requested log messages."), nil
 }
 
 func logInfo(ctx context.Context, words string) {

@@ -28,14 +28,14 @@ const (
 func (resources) List(context.Context) ([]engine.Resource, error) {
 	return []engine.Resource{
 		{URI: staticText, Name: "static-text", Title: "Static text", Description: "A text that never changes", MIME: "text/plain"},
-		{URI: staticBinary, Name: "static-binary", Title: "Static picture", Description: "A picture that never changes", MIME: "image/png"},
+		{URI: staticBinary, Name: "static-binary", Title: "Static picture", Description: "An image that never changes", MIME: "image/png"},
 		{URI: watched, Name: "watched-resource", Title: "Watched resource", Description: "A text to subscribe to", MIME: "text/plain"},
 	}, nil
 }
 
 func (resources) Templates() []engine.Template {
 	return []engine.Template{
-		{URI: dataTemplate, Name: "template-data", Title: "Data by number", Description: "What belongs to an id", MIME: "application/json"},
+		{URI: dataTemplate, Name: "template-data", Title: "Data by ID", Description: "The data of an ID", MIME: "application/json"},
 	}
 }
 
@@ -52,7 +52,7 @@ func (resources) Read(_ context.Context, uri string) ([]engine.Contents, error) 
 	if id, ok := dataID(uri); ok {
 		return []engine.Contents{{URI: uri, MIME: "application/json", Text: dataOf(id)}}, nil
 	}
-	return nil, contract.Errorf(contract.NotFound, "Nothing is at %s", uri).With("uri", uri)
+	return nil, contract.Errorf(contract.NotFound, "There is no resource %s", uri).With("uri", uri)
 }
 
 // dataID returns the id in a URI of the template.
@@ -113,12 +113,12 @@ func prompts() []engine.Prompt {
 			Render: promptWithArguments,
 		},
 		{
-			Name: "test_prompt_with_embedded_resource", Title: "Prompt with a resource", Description: "A prompt that brings a resource along",
-			Arguments: []engine.PromptArgument{{Name: "resourceUri", Description: "The address of the resource", Required: true}},
+			Name: "test_prompt_with_embedded_resource", Title: "Prompt with a resource", Description: "A prompt with an embedded resource",
+			Arguments: []engine.PromptArgument{{Name: "resourceUri", Description: "URI of the resource", Required: true}},
 			Render:    promptWithResource,
 		},
-		{Name: "test_prompt_with_image", Title: "Prompt with a picture", Description: "A prompt that brings a picture along", Render: promptWithImage},
-		{Name: "test_input_required_result_prompt", Title: "Prompt that asks", Description: "A prompt that asks before it is made", Render: askingPrompt},
+		{Name: "test_prompt_with_image", Title: "Prompt with an image", Description: "A prompt with an image", Render: promptWithImage},
+		{Name: "test_input_required_result_prompt", Title: "Prompt with a question", Description: "A prompt that asks the user a question first", Render: askingPrompt},
 	}
 }
 

@@ -82,7 +82,7 @@ func (s resources) Read(ctx context.Context, uri string) ([]engine.Contents, err
 		return nil, engine.ResourceNotFound(uri, err)
 	}
 	if err != nil {
-		return nil, contract.Errorf(contract.Unavailable, "%s cannot be read right now", uri).With("uri", uri).Because(err)
+		return nil, contract.Errorf(contract.Unavailable, "%s cannot be read right now; try again", uri).With("uri", uri).Because(err)
 	}
 	contents := engine.ContentsOf(uri, mimeOf(file), tail.Text)
 	if tail.Before == 0 {

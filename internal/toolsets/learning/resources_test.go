@@ -379,7 +379,7 @@ func TestWeeklyReviewIsBounded(t *testing.T) {
 	if len(files) != 1 || len(kept) > 64<<10 || len(kept) < 63<<10 || !strings.HasSuffix(log.String(), kept) || !strings.HasPrefix(kept, "{") {
 		t.Errorf("%d files, %d bytes that begin with %.20s", len(files), len(kept), kept)
 	}
-	want := fmt.Sprintf("- memory://decisions.jsonl: %d entries; older ones are left out; only the newest 64 KiB are given\n", strings.Count(kept, "\n"))
+	want := fmt.Sprintf("- memory://decisions.jsonl: %d entries; older ones are left out; only the newest 64 KiB are included\n", strings.Count(kept, "\n"))
 	if !strings.Contains(texts[0], want) || strings.Contains(texts[0], "best_practices") {
 		t.Errorf("no %q in %s", want, texts[0])
 	}

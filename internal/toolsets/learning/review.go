@@ -27,10 +27,10 @@ const (
 func (e *edition) weeklyReview() engine.Prompt {
 	return engine.Prompt{
 		Name: "weekly_review", Title: "Weekly review",
-		Description: "Look back on the last days of the memory files: what was decided, learned and left open, and what comes next.",
+		Description: "Review the last days from the memory files: what was decided, learned and left open, and what comes next.",
 		Tools:       []string{readTool}, // its contract says what may be read
 		Arguments: []engine.PromptArgument{{
-			Name: "days", Title: "Days", Description: fmt.Sprintf("How many days to look back; %d if left out", defaultDays),
+			Name: "days", Title: "Days", Description: fmt.Sprintf("Number of days to look back (default: %d)", defaultDays),
 			Complete: func(context.Context, string) ([]string, error) { return []string{"7", "14", "30"}, nil },
 		}},
 		Render: func(ctx context.Context, args map[string]string) ([]engine.Message, error) {
@@ -78,7 +78,7 @@ func (e *edition) review(ctx context.Context, days int) ([]engine.Message, error
 }
 
 func nothingToReview(days int, contains []string) string {
-	return fmt.Sprintf("I wanted to review the last %d days, but the memory files hold nothing of them:\n%s\n\nSay so, and tell me in one or two sentences how entries get into them.",
+	return fmt.Sprintf("I wanted to review the last %d days, but the memory files have no entries for them:\n%s\n\nSay so, and tell me in one or two sentences how entries get into them.",
 		days, strings.Join(contains, "\n"))
 }
 
@@ -106,7 +106,7 @@ func (e *edition) gather(ctx context.Context, file string, since time.Time) (exc
 		return excerpt{words: "nothing is recorded yet"}, nil
 	}
 	if err != nil {
-		return excerpt{}, contract.Errorf(contract.Unavailable, "%s cannot be read right now", memoryScheme+file).Because(err)
+		return excerpt{}, contract.Errorf(contract.Unavailable, "%s cannot be read right now; try again", memoryScheme+file).Because(err)
 	}
 	lines := bytes.Split(bytes.TrimRight(tail.Text, "\n"), []byte("\n"))
 	chosen := lines
@@ -179,7 +179,7 @@ func describe(file string, kept, chosen [][]byte, older bool) string {
 		}
 	}
 	if len(kept) < len(chosen) {
-		words += fmt.Sprintf("; only the newest %d KiB are given", maxEmbedded>>10)
+		words += fmt.Sprintf("; only the newest %d KiB are included", maxEmbedded>>10)
 	}
 	return words
 }

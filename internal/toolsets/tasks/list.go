@@ -111,5 +111,5 @@ func (l listID) resume(cursor string) (after int64, err error) {
 			return after, nil
 		}
 	}
-	return 0, contract.Errorf(contract.Invalid, "The cursor is not one of this list; start without it").With("field", "cursor").Because(err)
+	return 0, contract.Errorf(contract.Invalid, "The cursor is not valid for this list; start again without it").With("field", "cursor").Because(err)
 }

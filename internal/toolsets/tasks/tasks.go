@@ -115,7 +115,7 @@ func (in UpdateIn) Check() error {
 	}
 	for name, given := range map[string]*string{"description": in.Description, "due_date": in.DueDate} {
 		if given != nil && slices.Contains(in.Clear, name) {
-			return contract.Errorf(contract.Invalid, "%s is given and to be cleared; leave out one of the two", name).With("field", name)
+			return contract.Errorf(contract.Invalid, "%s is both set and listed in clear; leave out one of the two", name).With("field", name)
 		}
 	}
 	return nil

@@ -147,11 +147,11 @@ func TestUpdate(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	d := serve(t, nil)
 	d.mustCall(t, "add_task", `{"user_id":"ann","title":"x"}`)
-	blankUser := `{"code":"invalid_input","message":"User ID cannot be blank or hold control characters","details":{"field":"user_id"}}`
+	blankUser := `{"code":"invalid_input","message":"User ID cannot be blank or contain control characters","details":{"field":"user_id"}}`
 	noID := `{"code":"invalid_input","message":"Task ID must be a positive integer","details":{"field":"task_id"}}`
 	for _, c := range []struct{ tool, args, want string }{
-		{"add_task", `{"user_id":"ann","title":"a\u0000b"}`, `{"code":"invalid_input","message":"Title cannot hold the character U+0000","details":{"field":"title"}}`},
-		{"add_task", `{"user_id":"ann","title":"a","description":"\u0000"}`, `{"code":"invalid_input","message":"Description cannot hold the character U+0000","details":{"field":"description"}}`},
+		{"add_task", `{"user_id":"ann","title":"a\u0000b"}`, `{"code":"invalid_input","message":"Title cannot contain the character U+0000","details":{"field":"title"}}`},
+		{"add_task", `{"user_id":"ann","title":"a","description":"\u0000"}`, `{"code":"invalid_input","message":"Description cannot contain the character U+0000","details":{"field":"description"}}`},
 		{"list_tasks", `{"user_id":"a\u0000"}`, blankUser},
 		{"list_tasks", `{"user_id":"a\u0085"}`, blankUser},
 		{"list_tasks", `{"user_id":"  "}`, blankUser},
@@ -224,7 +224,7 @@ func TestForeignCursors(t *testing.T) {
 	page := d.mustCall(t, "list_tasks", `{"user_id":"ann","limit":1,"search":"x"}`)
 	next := page.Field("nextCursor")
 	d.mustCall(t, "list_tasks", fmt.Sprintf(`{"user_id":"ann","limit":2,"search":"x","cursor":%q}`, next.Text))
-	refused := `{"code":"invalid_input","message":"The cursor is not one of this list; start without it","details":{"field":"cursor"}}`
+	refused := `{"code":"invalid_input","message":"The cursor is not valid for this list; start again without it","details":{"field":"cursor"}}`
 	for _, args := range []string{
 		fmt.Sprintf(`{"user_id":"bob","search":"x","cursor":%q}`, next.Text),
 		fmt.Sprintf(`{"user_id":"ann","cursor":%q}`, next.Text),

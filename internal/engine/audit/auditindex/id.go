@@ -39,7 +39,7 @@ func parseID(id string) (s Position, mark uint32, err error) {
 			return s, uint32(n), nil
 		}
 	}
-	return s, 0, contract.Errorf(contract.NotFound, "There is no call %q on record", id)
+	return s, 0, contract.Errorf(contract.NotFound, "The audit log has no call %q", id)
 }
 
 // markOf returns the start of a hash, which distinguishes records that were at the same position.

@@ -46,7 +46,7 @@ func (x *Index) Record(ctx context.Context, id string) (Record, error) {
 	}
 	r := Record{File: audit.FileOf(at.Day)}
 	if len(found) == 0 || found[0].Offset != at.Offset || !r.read(found[0].Text, mark) {
-		return Record{}, contract.Errorf(contract.NotFound, "There is no call %q on record", id)
+		return Record{}, contract.Errorf(contract.NotFound, "The audit log has no call %q", id)
 	}
 	if r.Before, err = x.linkBefore(ctx, at, r.Prev); err == nil {
 		r.After, err = x.linkAfter(ctx, at.Day, r.Hash, found[1:])

@@ -67,7 +67,7 @@ func NewPlan(ctx context.Context, from fs.FS, keepPlaces bool) (*Plan, error) {
 		return nil, err
 	}
 	if len(p.Files) == 0 && len(p.Failed) == 0 {
-		return nil, contract.Errorf(contract.Invalid, "It contains nothing to import")
+		return nil, contract.Errorf(contract.Invalid, "It contains no files to import")
 	}
 	p.Title = p.title()
 	return p, nil
@@ -172,7 +172,7 @@ func readFailure(err error) string {
 		return worded.Message
 	}
 	if errors.Is(err, fs.ErrPermission) {
-		return "you may not read it"
+		return "you have no permission to read it"
 	}
 	return "it cannot be read"
 }

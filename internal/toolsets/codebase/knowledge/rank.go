@@ -228,7 +228,7 @@ func (x *Index) reads(ctx context.Context, candidates []candidate) map[string]fl
 	defer cancel()
 	reads, err := x.o.Boosts(ctx, paths)
 	if err != nil {
-		x.o.Log.Debug("a search does not know how files are read", "error", err)
+		x.o.Log.Debug("cannot read the file access counts for a search", "error", err)
 	}
 	return reads
 }

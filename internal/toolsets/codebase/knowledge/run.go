@@ -150,7 +150,7 @@ func (x *Index) sweep(ctx context.Context) {
 		_, err = store.Sweep(ctx, models, sweepEvery)
 	}
 	if err != nil && ctx.Err() == nil {
-		x.o.Log.Debug("cannot sweep the index store", "error", err)
+		x.o.Log.Debug("cannot remove old data from the index store", "error", err)
 	}
 }
 

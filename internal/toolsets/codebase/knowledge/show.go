@@ -27,7 +27,7 @@ func (x *Index) show(ctx context.Context, candidates []candidate) ([]candidate, 
 		if len(found) == 0 {
 			return nil, err
 		}
-		x.o.Log.Debug("a search was answered without the store", "error", err)
+		x.o.Log.Debug("the store failed, so the search read the text from the files", "error", err)
 	}
 	var read []candidate
 	for _, c := range candidates {

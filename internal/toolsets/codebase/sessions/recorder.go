@@ -51,7 +51,7 @@ func NewRecorder(open func(ctx context.Context) (Store, error), log *slog.Logger
 	k := &Recorder{open: open, now: now, clients: map[string]*client{}}
 	k.writer = batchwriter.New(batchwriter.Options[pendingNote]{
 		Write: k.write, Max: maxClients, Key: func(d pendingNote) string { return d.Key }, Merge: mergeNotes,
-		Log: log, Failure: "what clients do cannot be kept for now",
+		Log: log, Failure: "sessions cannot be stored for now",
 	})
 	return k
 }
