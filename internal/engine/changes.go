@@ -89,21 +89,21 @@ func (e *Engine) Watch(uri string) (stop func()) {
 	return sync.OnceFunc(func() { e.changes.leave(w) })
 }
 
-// join adds a watcher to a URI. If nobody watches it yet, the new entry is begins; if begins is
-// nil, join returns nil.
-func (e *Engine) join(uri string, begins *watched) *watched {
+// join adds a watcher to the entry of a URI and returns the entry. If the URI has no entry yet,
+// added becomes its entry; if added is nil too, join returns nil.
+func (e *Engine) join(uri string, added *watched) *watched {
 	c := &e.changes
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	w := c.watched[uri]
-	if w == nil && begins == nil {
+	if w == nil && added == nil {
 		return nil
 	}
 	if c.watched == nil {
 		c.watched, c.idle = map[string]*watched{}, make(chan struct{}, 1)
 	}
 	if w == nil {
-		w, c.watched[uri] = begins, begins
+		w, c.watched[uri] = added, added
 	}
 	w.watchers++
 	if !c.polling {

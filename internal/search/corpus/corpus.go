@@ -138,7 +138,8 @@ func (c *Corpus) Close() {
 	c.arenas = nil
 }
 
-// enter registers a user. If it returns nil, the caller must call users.Done.
+// enter makes Close wait for the caller. If it returns nil, the caller must call users.Done when it
+// no longer uses the corpus.
 func (c *Corpus) enter() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -215,7 +215,8 @@ func (c *Corpus) successor(p *part) *part {
 	return c.view.parts[i]
 }
 
-// liveDeltas returns by how many bytes the use of each arena changes when others replace old.
+// liveDeltas returns for each arena by how many bytes its used size changes when the parts others
+// replace the part old.
 func liveDeltas(old *part, others []*part) map[*arena]int64 {
 	deltas := map[*arena]int64{}
 	old.each(func(_ int, d *doc) { deltas[d.arena] -= int64(d.length) })

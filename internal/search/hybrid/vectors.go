@@ -27,7 +27,8 @@ func (c *core) addVector(v []float32, dim int) {
 }
 
 // measure returns the largest absolute value in a vector, and the vector's length. It returns false
-// for a vector that is to be ignored.
+// for an invalid vector: one with another number of dimensions, or with a length that is zero or
+// not finite.
 func measure(v []float32, dim int) (top, length float64, ok bool) {
 	var sum float64
 	for _, f := range v {
@@ -65,8 +66,8 @@ func newQueryVector(v []float32, dim int) *queryVector {
 	return n
 }
 
-// cosine returns the cosine with an exact vector. It returns false for a vector that is to be
-// ignored.
+// cosine returns the cosine of the query and a vector that is not quantized. It returns false if
+// the vector is invalid.
 func (n *queryVector) cosine(v []float32) (float32, bool) {
 	_, length, ok := measure(v, len(n.exact))
 	if !ok {

@@ -289,8 +289,9 @@ func (r *nodeResolver) exported(p *nodePackage, table jsonObject, beneath string
 	if file, ok := r.firstOf(p, chosen, k); ok || denied {
 		return file, ok
 	}
-	// The chosen target would be built, from sources that are not in the usual places. Another
-	// condition may name them: tools that run without a build have their own.
+	// The target for the conditions is a built file whose sources are not in the usual places. The
+	// target for another condition may be a source, since tools that need no build have conditions
+	// of their own.
 	all, _ := nodeTargets(value, star, nil)
 	if file, ok := r.firstOf(p, all, k); ok || beneath != "." {
 		return file, ok

@@ -117,7 +117,8 @@ func cutFile(text string) (string, bool) {
 	return joined, joined != "file" && !strings.HasPrefix(joined, "file/")
 }
 
-// rubyFile skips a call of a function of File, up to its arguments.
+// rubyFile skips the beginning of a call such as File.join, up to its arguments. It returns false
+// if there is no such call.
 func (s scanner) rubyFile(function string) bool {
 	if !s.IsAt("File") || !strings.HasPrefix(s.Src[s.At:], "."+function+"(") {
 		return false

@@ -145,8 +145,8 @@ func isKey(key string) bool {
 	return !slices.ContainsFunc(strings.Split(key, "/"), func(part string) bool { return !isName(part) })
 }
 
-// isName reports whether the name of a file or folder may be part of a key. Other names are foreign
-// or reserved.
+// isName reports whether the name of a file or folder may be part of a key. Other names are
+// reserved, or belong to files that no Store has written.
 func isName(name string) bool {
 	if name == "" || name == "." || name == ".." || strings.HasPrefix(name, tempPrefix) {
 		return false

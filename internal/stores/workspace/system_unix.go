@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// handle keeps the root folder open. The runtime lends its descriptor, so that Close cannot close
-// it during a call.
+// handle keeps the root folder open. Calls use the descriptor through conn, so that Close cannot
+// close it during a call.
 type handle struct {
 	file *os.File
 	conn syscall.RawConn

@@ -175,7 +175,7 @@ func (c *Client) entry(s Server) ([]field, error) {
 	return fields, nil
 }
 
-// errNoHTTP is returned for a URL in the file of Claude Desktop, the only client that supports
-// none.
+// errNoHTTP is returned for a server with a URL in the file of Claude Desktop, the only client
+// whose file does not support that.
 var errNoHTTP = errors.New("the file of Claude Desktop supports only servers that it starts itself; leave out --url, or add " +
 	"the URL in its settings under Connectors")

@@ -260,6 +260,6 @@ func (x *Index) release() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.ctx), 500*time.Millisecond)
 	defer cancel()
 	if _, err := x.lease(ctx, time.Time{}, x.o.Now()); err != nil {
-		x.o.Log.Debug("cannot release the indexing lease; it will expire", "error", err)
+		x.o.Log.Debug("the indexing lease could not be returned; it will expire", "error", err)
 	}
 }
