@@ -56,7 +56,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// capture sets a variable to what the group of a pattern matches in stdout: capture NAME PATTERN
+// capture sets a variable to what the group of a pattern matches in stdout: capture NAME PATTERN.
 func capture(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: capture NAME PATTERN")
