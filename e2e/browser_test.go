@@ -111,7 +111,7 @@ func (b *browser) window(w *httpServer, role, name string) *tab {
 	}
 	view.listen()
 	view.focus()
-	made := w.workspace.remit("token", "link", "--root", w.workspace.root, "--role", role, "--name", name, "--addr", strings.TrimPrefix(w.url, "http://"))
+	made := w.workspace.person("token", "link", "--root", w.workspace.root, "--role", role, "--name", name, "--addr", strings.TrimPrefix(w.url, "http://"))
 	link := strings.TrimSpace(made.out)
 	if made.code != 0 || !strings.HasPrefix(link, w.url) {
 		b.t.Fatalf("token link: exit %d\n%s%s", made.code, made.out, made.errOut)

@@ -138,7 +138,7 @@ func TestDecisionInTerminal(t *testing.T) {
 	if typed := evaluate[string](ada, `document.activeElement.id + ": " + document.activeElement.value`); typed != "reason: half a reason" {
 		t.Errorf("the text field contains %q", typed)
 	}
-	if got := s.remit("approvals", "deny", id, "--reason", "not <b>this</b> week", "--root", s.root); got.code != 0 {
+	if got := s.person("approvals", "deny", id, "--reason", "not <b>this</b> week", "--root", s.root); got.code != 0 {
 		t.Fatalf("deny: %+v", got)
 	}
 	ada.waitForText("Reason: not <b>this</b> week")

@@ -578,7 +578,7 @@ func approvedElsewhere(t *testing.T, transport, version string) {
 	if again := pending(decision); again != id {
 		t.Errorf("two approval requests for the same call: %s and %s", id, again)
 	}
-	if got := s.remit("approvals", "approve", id); got.code != 0 {
+	if got := s.person("approvals", "approve", id); got.code != 0 {
 		t.Fatalf("approve: %s", got.errOut)
 	}
 	other := map[string]any{"file": "progress_log.jsonl", "entry": decision["entry"]}

@@ -246,7 +246,7 @@ func TestApprovalsAreForExactArguments(t *testing.T) {
 			if id == nil {
 				t.Fatalf("not pending: %s", asked.raw)
 			}
-			if got := s.remit("approvals", "approve", id[1]); got.code != 0 {
+			if got := s.person("approvals", "approve", id[1]); got.code != 0 {
 				t.Fatalf("approve: %s", got.errOut)
 			}
 			if got := call(test.sent); s.memory("decisions.jsonl") != nil {

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -35,11 +36,13 @@ func TestReadmeTour(t *testing.T) {
 		for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GONOSUMDB", "GONOSUMCHECK", "GOSUMDB"} {
 			cmd.Env = append(cmd.Env, name+"="+goEnv(t, name))
 		}
-		text, err := cmd.CombinedOutput()
+		var text bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &text, &text
+		shown, err := runAtTerminal(cmd, "")
 		if err != nil && cmd.ProcessState == nil {
-			t.Fatalf("%s: %v\n%s", command, err, text)
+			t.Fatalf("%s: %v\n%s", command, err, &text)
 		}
-		return string(text), cmd.ProcessState.ExitCode()
+		return text.String() + shown, cmd.ProcessState.ExitCode()
 	}
 	connect, ask, approve, audit := blocks[0][1], blocks[1][1], blocks[2][1], blocks[3][1]
 

@@ -63,7 +63,7 @@ func TestReplicasShareApprovals(t *testing.T) {
 	if id == nil {
 		t.Fatalf("not pending: %s", asked.body)
 	}
-	if got := all[1].workspace.remit("approvals", "approve", id[1], "--database", database); got.code != 0 {
+	if got := all[1].workspace.person("approvals", "approve", id[1], "--database", database); got.code != 0 {
 		t.Fatalf("approve: %s%s", got.out, got.errOut)
 	}
 	if got := write(2); got.status != http.StatusOK || !strings.Contains(string(got.body), `"line_number":1`) {

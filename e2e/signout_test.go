@@ -34,7 +34,7 @@ func TestSignout(t *testing.T) {
 	if got := s.remit("token", "signout", "nobody", "--root", s.root); got.code != 0 || open(w.url+"/") != 200 {
 		t.Errorf("sign out an unknown person: %+v", got)
 	}
-	unused := strings.TrimSpace(s.remit("token", "link", "--root", s.root).out)
+	unused := strings.TrimSpace(s.person("token", "link", "--root", s.root).out)
 	if got := s.remit("token", "signout", "--all", "--root", s.root); got.code != 0 || !strings.Contains(got.out, "sessions: 1.") {
 		t.Errorf("sign out everybody: %+v", got)
 	}
@@ -44,7 +44,7 @@ func TestSignout(t *testing.T) {
 	if status := open(unused); status != 401 {
 		t.Errorf("a link created before the sign-out returns %d", status)
 	}
-	if status := open(strings.TrimSpace(s.remit("token", "link", "--root", s.root).out)); status != 200 {
+	if status := open(strings.TrimSpace(s.person("token", "link", "--root", s.root).out)); status != 200 {
 		t.Errorf("a new link returns %d", status)
 	}
 	if got := s.remit("audit", "list", "--json", "--root", s.root); !strings.Contains(got.out, "token/signout") {

@@ -67,7 +67,7 @@ func TestPrivateKeyIsHidden(t *testing.T) {
 func TestLoginLinkUsesServerAddress(t *testing.T) {
 	t.Parallel()
 	s := newWorkspace(t, nil)
-	link := func() string { return s.remit("token", "link", "--root", s.root).out }
+	link := func() string { return s.person("token", "link", "--root", s.root).out }
 	if got := link(); !strings.HasPrefix(got, "http://127.0.0.1:8722/") {
 		t.Errorf("before the server started: %s", got)
 	}

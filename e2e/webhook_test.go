@@ -86,7 +86,7 @@ func TestWebhook(t *testing.T) {
 	if got := w.post("/tools/write_memory_entry", entryArgs, bearer(agent)); got.status != http.StatusAccepted || s.read(".claude/memory/decisions.jsonl") != "" {
 		t.Errorf("without an approval: %d %s", got.status, got.body)
 	}
-	if got := s.remit("approvals", "approve", told.ID, "--root", s.root); got.code != 0 {
+	if got := s.person("approvals", "approve", told.ID, "--root", s.root); got.code != 0 {
 		t.Fatalf("approve: %+v", got)
 	}
 	if got := w.post("/tools/write_memory_entry", entryArgs, bearer(agent)); got.status != 200 || !strings.Contains(s.read(".claude/memory/decisions.jsonl"), "SQLite") {

@@ -113,6 +113,9 @@ func (p *Program) decideCommand(verb, alias string, approve bool) *cobra.Command
 			if err != nil {
 				return err
 			}
+			if err := p.confirmDecision(ctx, verb, asked); err != nil {
+				return err
+			}
 			now := time.Now()
 			verdict := approval.Verdict{Approve: approve, By: operator(), Reason: reason}
 			// The decision is valid for as long as the request was.
@@ -126,6 +129,22 @@ func (p *Program) decideCommand(verb, alias string, approve bool) *cobra.Command
 	}
 	c.Flags().StringVar(&reason, "reason", "", "reason, stored with the decision; the caller sees it if the call is denied")
 	return c
+}
+
+// confirmDecision shows a request to the person at the terminal and lets them type the end of its
+// id, so that only a person decides, and decides about the request that they have read.
+func (p *Program) confirmDecision(ctx context.Context, verb string, r approval.Request) error {
+	if stage := r.Stage(time.Now()); stage != string(approval.Pending) {
+		return nil // the store refuses, and says why
+	}
+	const shown = 4
+	end := r.ID[max(0, len(r.ID)-shown):]
+	answer, err := p.askPerson(ctx, fmt.Sprintf("Request %s\nCaller   %s\nTool     %s %s\n%s\n\nType %s, the end of the id, to %s it: ",
+		r.ID, approval.Plain(r.Principal), approval.Plain(r.Tool), approval.Plain(r.Version), r.Describe(), end, verb))
+	if err == nil && answer != end {
+		err = fmt.Errorf("%q is not the end of the id, so nothing was decided", approval.Plain(answer))
+	}
+	return err
 }
 
 func (p *Program) printDecision(r approval.Request, approved bool) {

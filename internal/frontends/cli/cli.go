@@ -74,6 +74,9 @@ type Program struct {
 	// nil. name is for messages.
 	Evaluate func(ctx context.Context, name string, set io.Reader, report func(Progress)) ([]Evaluation, error)
 	Now      func() time.Time // in the user's time zone
+	// AskPerson shows a text to a person and returns the line that they type. If it is nil, the
+	// person at the controlling terminal of the process is asked.
+	AskPerson func(ctx context.Context, text string) (string, error)
 
 	Args   []string
 	Env    func(string) (string, bool)

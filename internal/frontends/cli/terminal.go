@@ -1,11 +1,9 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
@@ -60,7 +58,7 @@ func (t terminal) Ask(ctx context.Context, questions []engine.Question) (map[str
 		if fields := q.Params.At("requestedSchema", "properties"); len(fields.Members) > 0 {
 			return nil, errors.New("the command line cannot show a form")
 		}
-		yes, err := t.confirm(ctx, q.Params.Field("message").Text)
+		yes, err := t.program.confirmPerson(ctx, q.Params.Field("message").Text+"\nAllow it once?")
 		if err != nil {
 			return nil, err
 		}
@@ -71,30 +69,4 @@ func (t terminal) Ask(ctx context.Context, questions []engine.Question) (map[str
 		answers[q.Key] = jsontree.Obj(jsontree.M("action", jsontree.Str(action)))
 	}
 	return answers, nil
-}
-
-// confirm asks a yes-or-no question. The read cannot be interrupted, so its goroutine is abandoned
-// when ctx is done.
-func (t terminal) confirm(ctx context.Context, question string) (bool, error) {
-	fmt.Fprintf(t.program.Stderr, "%s\nAllow it once? [y/N] ", question)
-	type reply struct {
-		line string
-		err  error
-	}
-	typed := make(chan reply, 1)
-	go func() {
-		line, err := bufio.NewReader(t.program.Stdin).ReadString('\n')
-		typed <- reply{line, err}
-	}()
-	select {
-	case <-ctx.Done():
-		fmt.Fprintln(t.program.Stderr)
-		return false, ctx.Err()
-	case got := <-typed:
-		if got.err != nil {
-			return false, fmt.Errorf("read the answer: %w", got.err)
-		}
-		answer := strings.ToLower(strings.TrimSpace(got.line))
-		return answer == "y" || answer == "yes", nil
-	}
 }

@@ -292,6 +292,10 @@ func (p *Program) tokenLink() *cobra.Command {
 			if name == "" {
 				name = loginName()
 			}
+			question := fmt.Sprintf("Create a link that signs %q in to the console as %s?", approval.Plain(name), r)
+			if err := p.requireConsent(ctx, question); err != nil {
+				return err
+			}
 			token, err := who.SignIn().Link(identity.Person{Name: name, Role: r}, good)
 			if err != nil {
 				return err

@@ -132,11 +132,12 @@ func (c *tokenUser) types(code int, args ...string) (out, errOut string) {
 		Catalog: func(...string) ([]*contract.Set, error) {
 			return []*contract.Set{{Name: "tasks"}, {Name: "books"}}, nil
 		},
-		Logger: func(io.Writer, slog.Level) *slog.Logger { return slog.New(slog.DiscardHandler) },
-		Now:    func() time.Time { return c.now },
-		Args:   append([]string{"token"}, append(args, "--root", c.t.TempDir())...),
-		Env:    func(string) (string, bool) { return "", false },
-		Stdin:  strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
+		Logger:    func(io.Writer, slog.Level) *slog.Logger { return slog.New(slog.DiscardHandler) },
+		Now:       func() time.Time { return c.now },
+		AskPerson: func(context.Context, string) (string, error) { return "y", nil },
+		Args:      append([]string{"token"}, append(args, "--root", c.t.TempDir())...),
+		Env:       func(string) (string, bool) { return "", false },
+		Stdin:     strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
 	}
 	if got := program.Main(c.t.Context()); got != code {
 		c.t.Fatalf("remit token %q ended with %d, want %d\n%s%s", args, got, code, stdout.String(), stderr.String())

@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// errNoTerminal is returned where only a person may act, and no person can be asked.
+var errNoTerminal = errors.New("only a person at a terminal can do this; run the command yourself in a terminal, " +
+	"not from a script, a pipe or the background")
+
+// askPerson shows text at the controlling terminal of the process and returns the line that the
+// person types there. It never reads standard input, which whoever started the process controls. It
+// returns errNoTerminal if there is no controlling terminal, or if the process runs in the
+// background.
+func (p *Program) askPerson(ctx context.Context, text string) (string, error) {
+	if p.AskPerson != nil {
+		return p.AskPerson(ctx, text)
+	}
+	tty, err := openTTY()
+	if err != nil {
+		return "", fmt.Errorf("%w (%w)", errNoTerminal, err)
+	}
+	defer func() { _ = tty.Close() }()
+	return ask(ctx, tty, text)
+}
+
+// ask shows text and reads a line. A read cannot be interrupted, so its goroutine is abandoned when
+// ctx is done.
+func ask(ctx context.Context, tty io.ReadWriter, text string) (string, error) {
+	if _, err := io.WriteString(tty, text); err != nil {
+		return "", fmt.Errorf("ask at the terminal: %w", err)
+	}
+	type reply struct {
+		line string
+		err  error
+	}
+	typed := make(chan reply, 1)
+	go func() {
+		line, err := bufio.NewReader(tty).ReadString('\n')
+		typed <- reply{line, err}
+	}()
+	select {
+	case <-ctx.Done():
+		_, _ = io.WriteString(tty, "\n") // the caller gets the error of ctx
+		return "", ctx.Err()
+	case got := <-typed:
+		if got.err != nil {
+			return "", fmt.Errorf("read the answer: %w", got.err)
+		}
+		return strings.TrimSpace(got.line), nil
+	}
+}
+
+// confirmPerson asks a yes-or-no question at the controlling terminal.
+func (p *Program) confirmPerson(ctx context.Context, question string) (bool, error) {
+	answer, err := p.askPerson(ctx, question+" [y/N] ")
+	answer = strings.ToLower(answer)
+	return answer == "y" || answer == "yes", err
+}
+
+// requireConsent asks a yes-or-no question at the controlling terminal, and returns an error unless
+// the person says yes.
+func (p *Program) requireConsent(ctx context.Context, question string) error {
+	yes, err := p.confirmPerson(ctx, question)
+	if err == nil && !yes {
+		err = errors.New("you did not say yes, so nothing was done")
+	}
+	return err
+}
