@@ -38,7 +38,7 @@ func buildAndRun(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	remitBin = filepath.Join(dir, "remit")
+	remitBin, keysFolder = filepath.Join(dir, "remit"), "REMIT_KEYS="+filepath.Join(dir, "keys")
 	args := []string{"build", "-o", remitBin}
 	if underRace() {
 		args = append(args, "-race") // to find data races in the program too
@@ -51,6 +51,9 @@ func buildAndRun(m *testing.M) int {
 	defer endBrowser()
 	return m.Run()
 }
+
+// keysFolder makes programs store keys in a folder of this test run.
+var keysFolder string
 
 // releaseSettings are the settings of a release build. Builds with the same settings share the
 // build cache, whatever folder they run in.

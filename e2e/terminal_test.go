@@ -80,8 +80,8 @@ func (s *workspace) person(args ...string) outcome {
 }
 
 // scriptPerson runs a command of a script with a person at the terminal. Its usage is
-// person CODE ANSWER COMMAND..., where the answer - is consent. What the terminal showed is added to
-// standard error.
+// person CODE ANSWER COMMAND..., where the answer - is consent. What the terminal showed is added
+// to standard error.
 func scriptPerson(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: person CODE ANSWER COMMAND...")

@@ -31,6 +31,7 @@ import (
 	"remit/internal/frontends/cli"
 	"remit/internal/frontends/otlp"
 	"remit/internal/frontends/webhook"
+	"remit/internal/stores/keyfolder"
 	"remit/internal/stores/sqlstore"
 	"remit/internal/stores/workspace"
 	"remit/internal/toolsets/books"
@@ -68,8 +69,8 @@ func Main(args []string, env func(string) (string, bool), in io.Reader, out, err
 		Open: func(ctx context.Context, s cli.Settings, log *slog.Logger) (cli.Workspace, error) {
 			return Open(ctx, s, log)
 		},
-		Lists: Lists,
-		Args:  args, Env: env, Stdin: in, Stdout: out, Stderr: errOut,
+		Lists: Lists, Trust: newTrustStore,
+		Args: args, Env: env, Stdin: in, Stdout: out, Stderr: errOut,
 	}
 	return program.Main(ctx)
 }
@@ -114,6 +115,7 @@ type App struct {
 	settings  cli.Settings
 	listening string // the URL of the server for clients on this machine; "" unless it serves
 	database  *database
+	keys      *keyfolder.Folder
 	stores    *bookStores
 	books     *books.Library
 	links     *bookLinks
@@ -156,6 +158,8 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	a.log = log
 	data := &dataFolder{path: s.Data}
 	store := newDatabase(s.Database, data.prepare, log)
+	a.keys = keyfolder.Find(s.Keys, environmentOf(s))
+	store.userKey = a.keys.Key
 	a.database = store
 	if store.isShared() {
 		a.storage = sharedStorage(root, store.open, a.reportLost)
@@ -196,7 +200,10 @@ func (a *App) reportLost(err error) {
 // their configured and their default places.
 func hiddenFrom(s cli.Settings) []string {
 	hidden := []string{s.Data, s.Config, filepath.Join(s.Root, ".remit"), filepath.Join(s.Root, "remit.yaml")}
-	hidden = append(hidden, secretsWithin(s.Root)...)
+	hidden = append(hidden, filepath.Join(s.Root, ".config", "remit")) // in case the root is a home folder
+	if keys := keyfolder.Find(s.Keys, environmentOf(s)).Path(); keys != "" {
+		hidden = append(hidden, keys)
+	}
 	if s.TLSKey != "" {
 		hidden = append(hidden, s.TLSKey)
 	}

@@ -34,6 +34,7 @@ type database struct {
 	opener[*sqlstore.DB]
 	url     string
 	prepare func() error
+	userKey func() ([]byte, error) // returns the key of the user; for a database that is not shared
 	log     *slog.Logger
 	file    os.FileInfo // the file that was opened
 
@@ -150,7 +151,7 @@ func (d *database) key() ([]byte, error) {
 
 func (d *database) readKey() ([]byte, error) {
 	if !d.isShared() {
-		return approvalSecret(d.log)
+		return d.userKey()
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), keyTimeout)
 	defer cancel()

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
@@ -21,9 +18,7 @@ var _ cli.Checker = (*App)(nil)
 // one short text to the embedding service, if one is configured.
 func (a *App) Checks(ctx context.Context) []cli.Check {
 	checks := []cli.Check{a.checkDatabase(ctx), a.checkAudit(ctx), a.checkBooks(ctx), a.checkEmbeddings(ctx)}
-	if key, ok := checkKey(); ok {
-		checks = append(checks, key)
-	}
+	checks = append(checks, a.checkKeys())
 	return append(checks, a.checkTokens(ctx)...)
 }
 
@@ -128,26 +123,19 @@ func (a *App) checkEmbeddings(ctx context.Context) cli.Check {
 // embeddingsTimeout is the timeout of an embedding service for one word.
 const embeddingsTimeout = 10 * time.Second
 
-// checkKey checks the permissions of the approval key, if it exists: anyone who can read it can
-// approve.
-func checkKey() (cli.Check, bool) {
-	name := filepath.Join(secretFolders()[0], secretName)
-	info, err := os.Stat(name)
-	if err != nil {
-		return cli.Check{}, false // it is created with the first request
+// checkKeys checks that the key folder can be used, and belongs to the user alone: anyone who can
+// read the key can approve.
+func (a *App) checkKeys() cli.Check {
+	if a.database.isShared() {
+		return cli.Check{Name: "keys", Status: cli.StatusOK, Finding: "the database holds the key that its replicas share"}
 	}
-	c := cli.Check{Name: "key", Status: cli.StatusOK, Finding: name + " is accessible only to you"}
-	switch {
-	case info.Size() != secretSize:
-		c.Status, c.Finding = cli.StatusFail, fmt.Sprintf("%s has %d bytes, not %d", name, info.Size(), secretSize)
-		c.Fix = "Remove it. Remit creates a new key; approvals must be requested again, and tokens and links " +
-			"created again. Serve with --identity on until then."
-	case info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows":
-		c.Status, c.Finding = cli.StatusFail, fmt.Sprintf("%s has mode %o: anyone who can read it can approve in your "+
-			"name", name, info.Mode().Perm())
-		c.Fix = "chmod 600 " + name
+	if err := a.keys.Check(); err != nil {
+		return cli.Check{
+			Name: "keys", Status: cli.StatusFail, Finding: err.Error(),
+			Fix: "Until then, nothing that needs approval can run, and no token is accepted.",
+		}
 	}
-	return c, true
+	return cli.Check{Name: "keys", Status: cli.StatusOK, Finding: a.keys.Path() + " is accessible only to you"}
 }
 
 // checkTokens warns about tokens that never expire.

@@ -36,6 +36,7 @@ const grace = 30 * time.Second
 func (a *App) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	defer loadBallast()()
 	server := a.endpoint(a.engine, a.sets)
+	server.Notice = a.settings.UntrustedNotice()
 	loopback := &signedurl.Loopback{Serve: a.serveLinks}
 	a.serveOwnLinks(loopback.Base)
 	return errors.Join(server.ServeStdio(ctx, cli.LocalPrincipal, in, out), finish(ctx, server), loopback.Close())

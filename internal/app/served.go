@@ -17,8 +17,11 @@ import (
 // commands that send people there. It is stored next to the user's key: a file inside a cloned
 // workspace could send people, and their sign-in, to another server.
 func (a *App) servedFile() string {
+	if a.keys.Path() == "" {
+		return ""
+	}
 	sum := sha256.Sum256([]byte(a.storage.place))
-	return filepath.Join(secretFolders()[0], "served", hex.EncodeToString(sum[:8]))
+	return filepath.Join(a.keys.Path(), "served", hex.EncodeToString(sum[:8]))
 }
 
 // noteServed records the URL until forget is called. If two servers serve a workspace, the later

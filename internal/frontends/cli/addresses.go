@@ -3,7 +3,9 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -126,50 +128,75 @@ func withoutPassword(address string) string {
 	return scheme + "://" + rest
 }
 
-// schemes lists the settings that say where data is stored or sent, with the prefix before a path.
-var schemes = []struct{ key, prefix string }{
-	{"data", ""}, {"database", "sqlite://"}, {"books", folderScheme}, {"public_url", ""}, {"embeddings", ""},
-}
+// schemes lists the settings that name a folder or file for data, with the prefix before a path.
+var schemes = []struct{ key, prefix string }{{"data", ""}, {"database", "sqlite://"}, {"books", folderScheme}}
 
-// operatorOnly lists the settings that say whom Remit trusts and where it sends notifications. A
-// file that came with a workspace must not set them, whatever the value.
-func operatorOnly() []string {
-	return []string{"identity", "oidc_issuer", "oidc_audience", "oidc_user", "webhook", "tls_cert", "tls_key", "behind_proxy"}
-}
-
-// checkWithin rejects a configuration file from the workspace that makes Remit write or send data
-// outside the workspace, or trust somebody else. The operator may set that with a flag or variable,
-// or name the file with --config.
-func (f *configFile) checkWithin(root string) error {
-	for _, key := range operatorOnly() {
-		if _, given := f.settings[key]; given {
-			set := setting{key: key}
-			return fmt.Errorf("%s: %s cannot be set by a file in the workspace; use --%s or %s, or name this file with --config",
-				f.position(key), key, set.flag(), set.variable())
+// operatorKeys lists the settings that say whom Remit trusts, where it sends notifications and
+// where its keys are. A file that came with a workspace must not set them.
+func operatorKeys() []string {
+	var keys []string
+	for _, s := range settingsTable {
+		if s.trust == operatorOnly {
+			keys = append(keys, s.key)
 		}
 	}
-	for _, s := range schemes {
-		locations := []string{f.settings[s.key]}
-		if s.key == "books" {
-			locations = splitList(f.settings[s.key])
+	return keys
+}
+
+// checkOperatorOnly rejects a configuration file from the workspace that sets what only the
+// operator may set, by flag, by variable, or in a file that they name with --config.
+func (f *configFile) checkOperatorOnly() error {
+	for _, s := range settingsTable {
+		value, given := f.settings[s.key]
+		if given && (s.trust == operatorOnly || s.key == "identity" && weakens(s.key, value)) {
+			return fmt.Errorf("%s: %s cannot be set by a file in the workspace; use --%s or %s, or name this file with --config",
+				f.position(s.key), s.key, s.flag(), s.variable())
 		}
-		for _, location := range locations {
-			if !isWithin(root, strings.TrimPrefix(location, s.prefix)) {
-				set := setting{key: s.key}
+	}
+	return nil
+}
+
+// checkWithin rejects a configuration file from the workspace that makes Remit store data outside
+// the workspace, also by a link, even if it is trusted: the operator may say so by flag or
+// variable.
+func (f *configFile) checkWithin(root string) error {
+	for _, s := range schemes {
+		for _, location := range splitList(f.settings[s.key]) {
+			set, path := settingNamed(s.key), strings.TrimPrefix(location, s.prefix)
+			if strings.Contains(path, "://") {
+				continue // the URL of a server, which a person has trusted
+			}
+			if !isWithin(root, path) {
 				return fmt.Errorf("%s: %s points outside the workspace; set it with --%s or %s instead",
 					f.position(s.key), s.key, set.flag(), set.variable())
+			}
+			if link := firstLink(root, path); link != "" {
+				return fmt.Errorf("%s: %s: %s is a link; remove it, or set the path with --%s or %s",
+					f.position(s.key), s.key, link, set.flag(), set.variable())
 			}
 		}
 	}
 	return nil
 }
 
+// firstLink returns the first part of a path beneath root that is a symbolic link, or "".
+func firstLink(root, location string) string {
+	location = expandPrefix(expandPrefix(location, "ROOT/", ""), "DATA/", ".remit/")
+	if rest, err := filepath.Rel(root, location); filepath.IsAbs(location) && err == nil {
+		location = rest
+	}
+	for name := range strings.SplitSeq(filepath.ToSlash(location), "/") {
+		root = filepath.Join(root, name)
+		if info, err := os.Lstat(root); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return root
+		}
+	}
+	return ""
+}
+
 func isWithin(root, location string) bool {
 	if location == "" || strings.HasPrefix(location, "DATA/") && filepath.IsLocal(location) {
 		return true // not set, or in the data folder, which has its own check
-	}
-	if strings.Contains(location, "://") { // the URL of a server
-		return false
 	}
 	location = expandPrefix(location, "ROOT/", root+"/")
 	if !filepath.IsAbs(location) {

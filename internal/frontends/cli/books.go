@@ -37,7 +37,7 @@ func (b *bookCommands) run(body func(cmd *cobra.Command, l *books.Library, args 
 func (b *bookCommands) change(body func(cmd *cobra.Command, l *books.Library, args []string) error) runFunc {
 	run := b.run(body)
 	return func(cmd *cobra.Command, args []string) error {
-		settings, err := resolveSettings(cmd.Flags(), b.Env)
+		settings, err := b.settings(cmd)
 		switch {
 		case err != nil:
 			return usageError{err}

@@ -74,6 +74,8 @@ type Program struct {
 	// nil. name is for messages.
 	Evaluate func(ctx context.Context, name string, set io.Reader, report func(Progress)) ([]Evaluation, error)
 	Now      func() time.Time // in the user's time zone
+	// Trust returns the store of what people have trusted, in the folder that --keys names.
+	Trust func(keys string, env func(string) (string, bool)) TrustStore
 	// AskPerson shows a text to a person and returns the line that they type. If it is nil, the
 	// person at the controlling terminal of the process is asked.
 	AskPerson func(ctx context.Context, text string) (string, error)
@@ -173,7 +175,7 @@ func (p *Program) command() *cobra.Command {
 		group("audit", p.auditList(), p.auditVerify()),
 		group("contract", p.contractLint(), p.contractNew(), p.contractDiff()),
 		group("config", p.configPrint()),
-		p.initCommand(), p.installCommand(), p.doctorCommand(), p.manCommand(), p.versionCommand(),
+		p.trustCommand(), p.initCommand(), p.installCommand(), p.doctorCommand(), p.manCommand(), p.versionCommand(),
 	)
 	root.InitDefaultHelpCmd() // before explain, which adds its text
 	explain(root, helpSections())
@@ -282,9 +284,14 @@ func group(use string, commands ...*cobra.Command) *cobra.Command {
 // open opens the workspace that the settings name. If toolsets are given, they replace those of the
 // settings: a command that calls certain tools must have them.
 func (p *Program) open(cmd *cobra.Command, toolsets ...string) (Workspace, error) {
-	settings, err := resolveSettings(cmd.Flags(), p.Env)
+	settings, err := p.settings(cmd)
 	if err != nil {
 		return nil, usageError{err}
+	}
+	if isServer := cmd.Name() == "serve" || cmd.Name() == "stdio"; isServer {
+		if settings, err = p.settleTrust(cmd, settings); err != nil {
+			return nil, err
+		}
 	}
 	if len(toolsets) > 0 {
 		settings.Toolsets = toolsets
@@ -296,9 +303,7 @@ func (p *Program) open(cmd *cobra.Command, toolsets ...string) (Workspace, error
 		settings.LogLevel = slog.LevelInfo // the log is the only view of what a server does
 	}
 	log := p.Logger(p.Stderr, settings.LogLevel)
-	if loosened := settings.WeakenedProtections(); len(loosened) > 0 {
-		log.Warn("the configuration file switches off protections", "file", settings.Config, "settings", strings.Join(loosened, ", "))
-	}
+	p.untrustedNotice(&settings)
 	w, err := p.Open(cmd.Context(), settings, log)
 	if err != nil {
 		return nil, settings.locate(err)
@@ -327,7 +332,7 @@ func (p *Program) configPrint() *cobra.Command {
 		Aliases: []string{"show", "list", "ls"},
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			settings, err := resolveSettings(cmd.Flags(), p.Env)
+			settings, err := p.settings(cmd)
 			if err != nil {
 				return usageError{err}
 			}

@@ -145,7 +145,7 @@ func (p *Program) complete(root *cobra.Command) {
 // stored returns a list that is read from the data of the workspace.
 func (p *Program) stored(list func(ctx context.Context, from Lists, cmd *cobra.Command, toComplete string) ([]string, error)) wordList {
 	return func(cmd *cobra.Command, toComplete string) ([]string, error) {
-		settings, err := resolveSettings(cmd.Flags(), p.Env)
+		settings, err := p.settings(cmd)
 		if err != nil {
 			return nil, err
 		}
@@ -233,7 +233,7 @@ func (p *Program) toolNames(cmd *cobra.Command, _ string) ([]string, error) {
 
 // chosenContracts returns the contracts of the toolsets in the settings.
 func (p *Program) chosenContracts(cmd *cobra.Command) ([]*contract.Contract, error) {
-	settings, err := resolveSettings(cmd.Flags(), p.Env)
+	settings, err := p.settings(cmd)
 	if err != nil {
 		return nil, err
 	}

@@ -148,10 +148,10 @@ func TestConfigStaysWithin(t *testing.T) {
 	if err := file.checkWithin("/work"); err != nil {
 		t.Error(err)
 	}
-	for _, key := range []string{"identity", "oidc_issuer", "oidc_audience", "oidc_user", "webhook", "tls_cert", "tls_key", "behind_proxy"} {
+	for _, key := range []string{"identity", "oidc_issuer", "oidc_audience", "oidc_user", "webhook", "tls_cert", "tls_key", "behind_proxy", "keys"} {
 		for _, value := range []string{"inside/it", "https://elsewhere.example", ""} {
 			file := configFile{name: "remit.yaml", settings: map[string]string{key: value}}
-			err := file.checkWithin("/work")
+			err := file.checkOperatorOnly()
 			want := "remit.yaml: " + key + " cannot be set by a file in the workspace; use --" + strings.ReplaceAll(key, "_", "-") + " or REMIT_" + strings.ToUpper(key) + ", or name this file with --config"
 			if err == nil || err.Error() != want {
 				t.Errorf("%s: %q: %v", key, value, err)
@@ -265,7 +265,12 @@ func TestPlaced(t *testing.T) {
 	}
 }
 
-// settled resolves the settings of a workspace with this file.
+// trustingAll is an environment in which every entry of a file is trusted.
+func trustingAll(name string) (string, bool) {
+	return "all", name == "REMIT_TRUST"
+}
+
+// settled resolves the settings of a workspace with this file, which is trusted.
 func settled(t *testing.T, text string) (Settings, error) {
 	t.Helper()
 	root := t.TempDir()
@@ -277,7 +282,7 @@ func settled(t *testing.T, text string) (Settings, error) {
 	if err := flags.Set("root", root); err != nil {
 		t.Fatal(err)
 	}
-	settings, err := resolveSettings(flags, func(string) (string, bool) { return "", false })
+	settings, err := (&Program{Env: trustingAll}).resolve(flags)
 	if err != nil {
 		err = &shortened{strings.ReplaceAll(err.Error(), root+string(filepath.Separator), "")}
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"remit/internal/engine/approval"
 )
 
 // Status is the result of a check.
@@ -63,7 +65,7 @@ func (p *Program) runChecks(cmd *cobra.Command) []Check {
 		},
 		p.checkClock(),
 	}
-	settings, err := resolveSettings(cmd.Flags(), p.Env)
+	settings, err := p.settings(cmd)
 	if err != nil {
 		checks = append(checks, Check{
 			"configuration", StatusFail,
@@ -95,16 +97,17 @@ func (p *Program) checkOpened(cmd *cobra.Command, settings Settings) (checks []C
 	return checks
 }
 
-// checkConfiguration warns of a configuration file that switches off protections.
+// checkConfiguration warns of entries of the configuration file that are not trusted.
 func checkConfiguration(s *Settings) Check {
 	c := Check{Name: "configuration", Status: StatusOK, Finding: "no file; defaults, flags and environment variables apply"}
 	if isFile(s.Config) {
 		c.Finding = s.Config + " is valid"
 	}
-	if loosened := s.WeakenedProtections(); len(loosened) > 0 {
-		c.Status, c.Finding = StatusWarn, fmt.Sprintf("%s switches off protections: %s", s.Config, strings.Join(loosened, ", "))
-		c.Fix = "Anybody who can write that file can switch off protections. Remove the setting from it, or set it by " +
-			"flag or environment variable."
+	if len(s.Untrusted) > 0 {
+		c.Status = StatusWarn
+		c.Finding = fmt.Sprintf("%s is not trusted, so %d of its entries are not in force: %s", s.Config, len(s.Untrusted),
+			approval.Plain(strings.Join(convert(s.Untrusted, Entry.String), ", ")))
+		c.Fix = "Review them with \"remit trust\", or remove them from the file."
 	}
 	return c
 }

@@ -59,6 +59,9 @@ func (p *Program) initWorkspace(cmd *cobra.Command, yes bool) error {
 		return fmt.Errorf("write the configuration: %w", err)
 	}
 	fmt.Fprintf(p.Stdout, "Wrote %s. It explains every setting.\n", file)
+	if err := p.trustNew(cmd); err != nil {
+		return err
+	}
 	if chosen.client == nil {
 		fmt.Fprintf(p.Stdout, "Next: connect a client with \"remit install CLIENT\" (%s), or run \"remit serve\".\n",
 			strings.Join(clients.Names(), ", "))
@@ -68,6 +71,20 @@ func (p *Program) initWorkspace(cmd *cobra.Command, yes bool) error {
 		return fmt.Errorf("connect the client: %w", err)
 	}
 	fmt.Fprintln(p.Stdout, "Next: run \"remit doctor\" to check the setup.")
+	return nil
+}
+
+// trustNew asks about the entries of a new file that go beyond the defaults, or says that they are
+// not in force yet.
+func (p *Program) trustNew(cmd *cobra.Command) error {
+	s, err := p.settings(cmd)
+	if err != nil {
+		return err
+	}
+	if trusted, err := p.askTrust(cmd.Context(), &s); err != nil || trusted {
+		return err
+	}
+	p.untrustedNotice(&s)
 	return nil
 }
 
@@ -166,7 +183,7 @@ func (p *Program) askAll(chosen *choices) error {
 
 // ask asks for a setting. It stores the answer unless it is the default.
 func (p *Program) ask(in *bufio.Reader, chosen *choices, key, about string, check func(string) error) error {
-	fallback := settingsTable[slices.Index(settingKeys(), key)].fallback
+	fallback := settingNamed(key).fallback
 	answer, err := p.answer(in, about, fallback, check)
 	if err == nil && answer != fallback {
 		chosen.settings[key] = answer
@@ -201,7 +218,7 @@ func configText(chosen map[string]string) []byte {
 	b.WriteString("# Settings of Remit for this workspace. Flags and REMIT_... variables override this file.\n" +
 		"# \"remit config print\" shows the effective values and their origins. Restart Remit after a change.\n")
 	for _, s := range settingsTable {
-		if s.key == "root" || s.key == "config" || slices.Contains(operatorOnly(), s.key) {
+		if s.key == "root" || s.key == "config" || slices.Contains(operatorKeys(), s.key) {
 			continue
 		}
 		fmt.Fprintf(&b, "\n# %s\n", s.about)
@@ -218,8 +235,8 @@ func configText(chosen map[string]string) []byte {
 	b.WriteString("\n# rules for single tools; they can only make contracts stricter\n" +
 		"# tools:\n#   hello: {rate: 10/min}\n#   read_repo_file: {deny: [\"**/drafts/**\"], approval: true}\n")
 	b.WriteString("\n# These settings cannot be set in this file. Set them by flag or environment variable:\n")
-	for _, key := range operatorOnly() {
-		s := settingsTable[slices.Index(settingKeys(), key)]
+	for _, key := range operatorKeys() {
+		s := settingNamed(key)
 		fmt.Fprintf(&b, "#   --%s: %s\n", s.flag(), s.about)
 	}
 	return []byte(b.String())

@@ -163,7 +163,7 @@ func (p *Program) serverEntry(flags *pflag.FlagSet, c *clients.Client, o *instal
 		s.URL, s.TokenEnv = o.url, o.tokenEnv
 		return s, p.checkRemote(c, &s)
 	}
-	settings, err := resolveSettings(flags, p.Env)
+	settings, err := p.resolve(flags)
 	if err != nil {
 		return s, usageError{err}
 	}

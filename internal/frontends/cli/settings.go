@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"remit/internal/contract"
@@ -34,6 +35,7 @@ type Settings struct {
 	EmbeddingsModel string         // model of the embedding service
 	EmbeddingsOnly  bool           // fail a search if the embedding service fails; no fallback
 	Config          string         // path of the configuration file, whether it exists or not
+	Keys            string         // folder for keys; "" is the default
 	RateLimits      bool
 	LogLevel        slog.Level
 	Addr            string                         // address that serve listens on
@@ -48,25 +50,15 @@ type Settings struct {
 	// Env looks up environment variables, such as the credentials for S3.
 	Env func(string) (string, bool)
 
+	Untrusted []Entry // entries of the configuration file that are not in force, because nobody has trusted them
+
 	values []Value    // for config print
-	file   configFile // the parsed configuration file
+	file   configFile // the parsed configuration file, without the entries that are not in force
+	asked  []Entry    // all entries of the file that must be trusted
 }
 
 // Values returns all settings with their origins.
 func (s *Settings) Values() []Value { return s.values }
-
-// WeakenedProtections lists the protections that the configuration file switches off. The file may
-// have come with the workspace, so the caller warns the person who starts Remit.
-func (s *Settings) WeakenedProtections() []string {
-	var keys []string
-	for _, v := range s.values {
-		isOff := v.Key == "approve" && v.Value == "auto" || (v.Key == "rate_limits" || v.Key == "identity") && v.Value == "off"
-		if v.Origin == FromFile && isOff {
-			keys = append(keys, v.Key+": "+v.Value)
-		}
-	}
-	return keys
-}
 
 // EndpointToolsets returns the toolsets that have an HTTP endpoint of their own: the chosen ones,
 // or all toolsets that are not hidden if none were chosen.
@@ -86,7 +78,7 @@ func (s *Settings) EndpointToolsets(known []*contract.Set) []string {
 // Origin returns where the value of a setting came from.
 func (s *Settings) Origin(key string) Origin {
 	for _, v := range s.values {
-		if v.Key == key {
+		if v.Key == key && v.Origin != notTrusted {
 			return v.Origin
 		}
 	}
@@ -102,6 +94,8 @@ const (
 	FromEnv     Origin = "environment"
 	FromFile    Origin = "file"
 	FromDefault Origin = "default"
+
+	notTrusted Origin = "file (not trusted)" // the default applies, because nobody has trusted the file
 )
 
 // Value is one setting of the effective configuration, without secrets.
@@ -109,12 +103,14 @@ type Value struct {
 	Key    string `json:"key"`
 	Value  string `json:"value"`
 	Origin Origin `json:"origin"`
+	Asked  string `json:"asked,omitempty"` // the value in the file, if that is not trusted
 }
 
 // setting can be given by flag, environment variable and file. The flag is the key with dashes;
 // the variable is REMIT_ and the key in capitals.
 type setting struct {
 	group                flagGroup
+	trust                trustRule
 	key, fallback, about string
 }
 
@@ -137,32 +133,33 @@ func flagGroups() []flagGroup {
 // settingsTable lists every setting once. A default with ROOT or DATA in it is expanded after
 // those two are known.
 var settingsTable = []setting{
-	{workspaceFlags, "root", ".", "workspace folder that the tools work in"},
-	{storageFlags, "data", "ROOT/.remit", "folder for Remit's own data"},
-	{workspaceFlags, "toolsets", "learning-os,tasks,books,context", "toolsets to serve, separated by commas"},
-	{workspaceFlags, "read_only", "false", "refuse every tool that writes"},
-	{workspaceFlags, "approve", "ask", "how to handle calls that need approval: ask a person, auto (allow all) or deny"},
-	{storageFlags, "database", "sqlite://DATA/remit.db", "where to store state: sqlite://PATH or postgres://USER@HOST/NAME"},
-	{storageFlags, "books", "file://DATA/library", "where to store books: file://FOLDER, s3://BUCKET/PREFIX?..., or both (with a comma)"},
-	{servingFlags, "public_url", "", "base URL for links, if clients reach serve through a proxy; by default the address of serve"},
-	{storageFlags, "cdn_url", "", "base URL for links to book assets, if another server delivers them; by default the address of serve"},
-	{searchFlags, "watch", "on", "use file notifications of the system: on, or off to check all files before each search"},
-	{searchFlags, "code_memory", "512MiB", "memory for the text of the project; text beyond it is read from disk"},
-	{searchFlags, "embeddings", "local", "source of embeddings: local (built-in model), or the URL of an OpenAI-compatible service"},
-	{searchFlags, "embeddings_model", "", "model of the embedding service; its API key is read from REMIT_EMBEDDINGS_KEY"},
-	{searchFlags, "embeddings_only", "off", "on: fail if the embedding service fails; off: fall back to the built-in model"},
-	{workspaceFlags, "config", "ROOT/remit.yaml", "configuration file"},
-	{workspaceFlags, "rate_limits", "on", "enforce rate limits: on, or off for benchmarks and trusted local use"},
-	{workspaceFlags, "log_level", "warn", "lowest level to log: debug, info, warn or error; serve uses info unless you set it"},
-	{servingFlags, "addr", "127.0.0.1:8722", "address that serve listens on; port 0 takes any free port"},
-	{servingFlags, "tls_cert", "", "TLS certificate file of serve (PEM); reloaded when it changes"},
-	{servingFlags, "tls_key", "", "private key file of the TLS certificate (PEM)"},
-	{servingFlags, "behind_proxy", "false", "serve runs behind a proxy that terminates TLS and sets X-Forwarded-For"},
-	{identityFlags, "identity", "auto", "whether HTTP callers must send a token: on, off, or auto (once a token exists)"},
-	{identityFlags, "oidc_issuer", "", "OpenID Connect issuer whose tokens are accepted"},
-	{identityFlags, "oidc_audience", "", "audience that the issuer's tokens must name; by default this server's /mcp URL"},
-	{identityFlags, "oidc_user", "sub", "claim of the issuer's tokens that holds the user"},
-	{servingFlags, "webhook", "", "URL to notify of new approval requests, signed with REMIT_WEBHOOK_SECRET"},
+	{workspaceFlags, notInFile, "root", ".", "workspace folder that the tools work in"},
+	{storageFlags, needsTrust, "data", "ROOT/.remit", "folder for Remit's own data"},
+	{workspaceFlags, dependsValue, "toolsets", "learning-os,tasks,books,context", "toolsets to serve, separated by commas"},
+	{workspaceFlags, inForce, "read_only", "false", "refuse every tool that writes"},
+	{workspaceFlags, dependsValue, "approve", "ask", "how to handle calls that need approval: ask a person, auto (allow all) or deny"},
+	{storageFlags, needsTrust, "database", "sqlite://DATA/remit.db", "where to store state: sqlite://PATH or postgres://USER@HOST/NAME"},
+	{storageFlags, needsTrust, "books", "file://DATA/library", "where to store books: file://FOLDER, s3://BUCKET/PREFIX?..., or both (with a comma)"},
+	{servingFlags, needsTrust, "public_url", "", "base URL for links, if clients reach serve through a proxy; by default the address of serve"},
+	{storageFlags, needsTrust, "cdn_url", "", "base URL for links to book assets, if another server delivers them; by default the address of serve"},
+	{searchFlags, inForce, "watch", "on", "use file notifications of the system: on, or off to check all files before each search"},
+	{searchFlags, dependsValue, "code_memory", "512MiB", "memory for the text of the project; text beyond it is read from disk"},
+	{searchFlags, needsTrust, "embeddings", "local", "source of embeddings: local (built-in model), or the URL of an OpenAI-compatible service"},
+	{searchFlags, needsTrust, "embeddings_model", "", "model of the embedding service; its API key is read from REMIT_EMBEDDINGS_KEY"},
+	{searchFlags, needsTrust, "embeddings_only", "off", "on: fail if the embedding service fails; off: fall back to the built-in model"},
+	{storageFlags, operatorOnly, "keys", "", "folder for keys and for what protects workspaces; by default ~/.config/remit"},
+	{workspaceFlags, notInFile, "config", "ROOT/remit.yaml", "configuration file"},
+	{workspaceFlags, dependsValue, "rate_limits", "on", "enforce rate limits: on, or off for benchmarks and trusted local use"},
+	{workspaceFlags, dependsValue, "log_level", "warn", "lowest level to log: debug, info, warn or error; serve uses info unless you set it"},
+	{servingFlags, needsTrust, "addr", "127.0.0.1:8722", "address that serve listens on; port 0 takes any free port"},
+	{servingFlags, operatorOnly, "tls_cert", "", "TLS certificate file of serve (PEM); reloaded when it changes"},
+	{servingFlags, operatorOnly, "tls_key", "", "private key file of the TLS certificate (PEM)"},
+	{servingFlags, operatorOnly, "behind_proxy", "false", "serve runs behind a proxy that terminates TLS and sets X-Forwarded-For"},
+	{identityFlags, dependsValue, "identity", "auto", "whether HTTP callers must send a token: on, off, or auto (once a token exists)"},
+	{identityFlags, operatorOnly, "oidc_issuer", "", "OpenID Connect issuer whose tokens are accepted"},
+	{identityFlags, operatorOnly, "oidc_audience", "", "audience that the issuer's tokens must name; by default this server's /mcp URL"},
+	{identityFlags, operatorOnly, "oidc_user", "sub", "claim of the issuer's tokens that holds the user"},
+	{servingFlags, operatorOnly, "webhook", "", "URL to notify of new approval requests, signed with REMIT_WEBHOOK_SECRET"},
 }
 
 func (s setting) flag() string { return strings.ReplaceAll(s.key, "_", "-") }
@@ -172,6 +169,8 @@ func (s setting) variable() string { return "REMIT_" + strings.ToUpper(s.key) }
 func settingKeys() []string {
 	return convert(settingsTable, func(s setting) string { return s.key })
 }
+
+func settingNamed(key string) setting { return settingsTable[slices.Index(settingKeys(), key)] }
 
 // addSettingFlags adds a flag for each setting.
 func addSettingFlags(flags *pflag.FlagSet) {
@@ -187,37 +186,97 @@ func addSettingFlags(flags *pflag.FlagSet) {
 
 // resolver looks up values by precedence: flag, environment, file, default.
 type resolver struct {
-	flags *pflag.FlagSet
-	env   func(string) (string, bool)
-	file  configFile
-	found []Value
+	flags     *pflag.FlagSet
+	env       func(string) (string, bool)
+	trust     TrustStore // nil if nothing can be trusted
+	file      configFile
+	untrusted []Entry // entries of the file that are not in force
+	found     []Value
 }
 
-// resolveSettings returns the effective value of every setting.
-func resolveSettings(flags *pflag.FlagSet, env func(string) (string, bool)) (Settings, error) {
-	r := &resolver{flags: flags, env: env}
-	s := Settings{Env: env}
+// settings returns the effective value of every setting. An entry of a file that nobody has trusted
+// must be valid, but is not in force.
+func (p *Program) settings(cmd *cobra.Command) (Settings, error) {
+	return p.resolve(cmd.Flags())
+}
+
+func (p *Program) resolve(flags *pflag.FlagSet) (Settings, error) {
+	r := &resolver{flags: flags, env: p.Env}
+	s := Settings{Env: p.Env}
 	var err error
 	if s.Root, err = r.root(); err != nil {
 		return s, err
 	}
+	p.keys(r, &s)
 	_, origin := r.lookup("config")
 	s.Config = r.path(&s, "config")
 	if r.file, err = readConfig(s.Config, origin != FromDefault); err != nil {
 		return s, err
 	}
-	if origin == FromDefault {
-		if err := r.file.checkWithin(s.Root); err != nil {
-			return s, err
-		}
+	if origin != FromDefault { // the operator named the file
+		return s, r.values(&s)
 	}
+	if err := r.file.checkOperatorOnly(); err != nil {
+		return s, err
+	}
+	checked, all := s, *r
+	if err := all.values(&checked); err != nil {
+		return checked, err
+	}
+	s.asked = slices.DeleteFunc(r.file.beyondDefaults(), p.hasUnknownToolset)
+	r.trust = p.trust(&s)
+	if r.untrusted, err = r.notTrusted(realPath(s.Root), s.asked); err != nil {
+		return s, err
+	}
+	s.Untrusted, r.file = r.untrusted, r.file.without(r.untrusted)
+	if err := r.file.checkWithin(s.Root); err != nil {
+		return s, err
+	}
+	return s, r.values(&s)
+}
+
+// hasUnknownToolset reports whether an entry names a toolset that does not exist. Such an entry is
+// an error, which opening the workspace reports, and need not be trusted.
+func (p *Program) hasUnknownToolset(e Entry) bool {
+	if e.Key != "toolsets" || p.Catalog == nil {
+		return false
+	}
+	names := splitList(e.Value)
+	sets, err := p.Catalog(names...)
+	known := setNames(sets)
+	return err == nil && slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(known, name) })
+}
+
+// keys resolves the key folder. config print shows the default folder too.
+func (p *Program) keys(r *resolver, s *Settings) {
+	text, origin := r.lookup("keys")
+	if text != "" {
+		s.Keys = s.absolute(text, origin)
+	}
+	shown := s.Keys
+	if store := p.trust(s); store != nil {
+		shown = store.Folder()
+	}
+	r.record("keys", shown, origin)
+}
+
+// trust returns the store of what people have trusted, nil if there is none.
+func (p *Program) trust(s *Settings) TrustStore {
+	if p.Trust == nil {
+		return nil
+	}
+	return p.Trust(s.Keys, p.Env)
+}
+
+// values sets the settings that a file may contain.
+func (r *resolver) values(s *Settings) error {
 	s.file, s.Tools = r.file, r.file.tools
-	s.Data = r.path(&s, "data")
+	s.Data = r.path(s, "data")
 	database, databaseOrigin := r.lookup("database")
 	s.Database = expandPrefix(database, "sqlite://DATA/", "sqlite://"+s.Data+"/")
 	r.record("database", withoutPassword(s.Database), databaseOrigin)
-	err = errors.Join(
-		r.books(&s),
+	err := errors.Join(
+		r.books(s),
 		r.parse("public_url", webAddress(&s.PublicURL)),
 		r.parse("cdn_url", webAddress(&s.CDNURL)),
 		r.parse("toolsets", func(text string) error {
@@ -230,7 +289,7 @@ func resolveSettings(flags *pflag.FlagSet, env func(string) (string, bool)) (Set
 		r.parse("approve", func(text string) (err error) { s.Approve, err = approval.ParseMode(text); return err }),
 		r.parse("watch", oneOf(&s.Watch, "on", "off")),
 		r.parse("code_memory", func(text string) error { return s.CodeMemory.UnmarshalText([]byte(text)) }),
-		r.embeddings(&s),
+		r.embeddings(s),
 		r.parse("rate_limits", oneOf(&s.RateLimits, "on", "off")),
 		r.parse("log_level", func(text string) error {
 			if s.LogLevel.UnmarshalText([]byte(text)) != nil {
@@ -239,10 +298,10 @@ func resolveSettings(flags *pflag.FlagSet, env func(string) (string, bool)) (Set
 			return nil
 		}),
 		r.parse("addr", s.parseAddr),
-		r.access(&s),
+		r.access(s),
 	)
 	s.values = r.found
-	return s, err
+	return err
 }
 
 // root returns the absolute path of the workspace folder.
@@ -328,7 +387,7 @@ func (s *Settings) parseAddr(text string) error {
 
 // lookup returns the value of a setting and its origin.
 func (r *resolver) lookup(key string) (string, Origin) {
-	s := settingsTable[slices.Index(settingKeys(), key)]
+	s := settingNamed(key)
 	if f := r.flags.Lookup(s.flag()); f != nil && f.Changed {
 		return f.Value.String(), FromFlag
 	}
@@ -342,7 +401,13 @@ func (r *resolver) lookup(key string) (string, Origin) {
 }
 
 func (r *resolver) record(key, text string, origin Origin) {
-	r.found = append(r.found, Value{key, text, origin})
+	v := Value{Key: key, Value: text, Origin: origin}
+	for _, e := range r.untrusted {
+		if e.Key == key && origin == FromDefault {
+			v.Origin, v.Asked = notTrusted, withoutPassword(e.Value)
+		}
+	}
+	r.found = append(r.found, v)
 }
 
 // path resolves a path. A path from the file is relative to the root; a path from a flag or

@@ -48,16 +48,26 @@ func (p *person) runs(code int, args ...string) (out, errOut string) {
 		Logger: func(w io.Writer, level slog.Level) *slog.Logger {
 			return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
 		},
-		Now:    func() time.Time { return p.now },
-		Args:   append(args, "--root", p.root),
-		Env:    func(string) (string, bool) { return "", false },
-		Stdin:  strings.NewReader(""),
-		Stdout: &stdout, Stderr: &stderr,
+		Now:       func() time.Time { return p.now },
+		AskPerson: consent,
+		Args:      append(args, "--root", p.root),
+		Env:       func(string) (string, bool) { return "", false },
+		Stdin:     strings.NewReader(""),
+		Stdout:    &stdout, Stderr: &stderr,
 	}
 	if got := program.Main(p.t.Context()); got != code {
 		p.t.Fatalf("remit %q ended with %d, want %d\n%s%s", args, got, code, stdout.String(), stderr.String())
 	}
 	return stdout.String(), stderr.String()
+}
+
+// consent answers a question at the terminal as it asks to be answered.
+func consent(_ context.Context, text string) (string, error) {
+	if _, rest, asked := strings.Cut(text, "Type "); asked {
+		answer, _, _ := strings.Cut(rest, ",")
+		return answer, nil
+	}
+	return "y", nil
 }
 
 func (p *person) sees(want string, args ...string) {

@@ -20,6 +20,7 @@ type Server struct {
 	Version      string        // of the program
 	Instructions func() string // returns the instructions for the client's model; called for each new client
 	PageSize     int           // of lists; zero means 200
+	Notice       string        // sent as a log message to a client over stdio once it is initialized, unless empty
 
 	listsOnce sync.Once
 	tools     fixedList // encoded, in the order of the list

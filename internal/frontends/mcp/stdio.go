@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
 	"remit/internal/engine/identity"
 )
@@ -209,7 +210,10 @@ func (c *stdio) handle(ctx context.Context, m *message, size int, batch bool, de
 	case m.isAnswer():
 		c.questions.answer(m)
 	case m.isNotification():
-		c.inflight.cancel(cancelled(m)) // other notifications have no effect
+		c.inflight.cancel(cancelled(m)) // other notifications cancel nothing
+		if m.method == "notifications/initialized" && c.server.Notice != "" {
+			livePeer{&request{from: c.from, out: &slot{conn: c}}}.Log(engine.Warning, "remit", jsontree.Str(c.server.Notice))
+		}
 	case batch && (m.method == "initialize" || isModern(m)):
 		deliver(rpcErrorf(codeInvalid, "Invalid request: this cannot be part of a batch").reply(m.id, legacy))
 	default:

@@ -1,0 +1,69 @@
+package e2e
+
+import (
+	"bytes"
+	"net"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// TestUntrustedFileIsReported checks that a client over stdio gets one log message about entries
+// that are not in force, and that the program writes one notice to standard error.
+func TestUntrustedFileIsReported(t *testing.T) {
+	t.Parallel()
+	s := newWorkspace(t, map[string]string{"remit.yaml": "approve: auto\nlog_level: error\n"})
+	cmd := exec.Command(remitBin, "stdio")
+	cmd.Dir, cmd.Env = s.root, environment(s.env...)
+	cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},` +
+		`"clientInfo":{"name":"t","version":"1"}}}` + "\n" + `{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n")
+	var out, errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("stdio: %v\n%s", err, &errOut)
+	}
+	const words = "is not trusted, so these entries are not in force:"
+	if strings.Count(out.String(), "notifications/message") != 1 || !strings.Contains(out.String(), words) {
+		t.Errorf("the client did not get one log message:\n%s", &out)
+	}
+	if strings.Count(errOut.String(), words) != 1 || !strings.Contains(errOut.String(), "  approve: auto\n  log_level: error\n") {
+		t.Errorf("standard error:\n%s", &errOut)
+	}
+}
+
+// TestServeAsksOnce checks that serve asks at a terminal about entries that are not trusted, asks
+// again neither after yes nor after no, and does not ask if its output is captured.
+func TestServeAsksOnce(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0") // so that serve ends after the question
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	serve := shellLine([]string{"serve", "--addr", taken.Addr().String()})
+	run := func(s *workspace, answer, streams string) string {
+		t.Helper()
+		cmd := exec.Command("sh", "-c", serve+streams)
+		cmd.Dir, cmd.Env = s.root, environment(s.env...)
+		var printed bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &printed, &printed
+		shown, _ := runAtTerminal(cmd, answer) // serve fails, because the address is taken
+		return shown + printed.String()
+	}
+	const atTerminal, question = " </dev/tty 2>/dev/tty", "Trust these entries for this workspace?"
+	for answer, inForce := range map[string]bool{"y": true, "n": false} {
+		s := newWorkspace(t, map[string]string{"remit.yaml": "rate_limits: off\n"})
+		if shown := run(s, answer, " </dev/tty"); strings.Contains(shown, question) {
+			t.Errorf("serve asks although its output is captured:\n%s", shown)
+		}
+		if shown := run(s, answer, atTerminal); !strings.Contains(shown, question) {
+			t.Errorf("serve does not ask:\n%s", shown)
+		}
+		if shown := run(s, answer, atTerminal); strings.Contains(shown, question) || strings.Contains(shown, "not in force") == inForce {
+			t.Errorf("after %s:\n%s", answer, shown)
+		}
+		if printed := s.remit("config", "print").out; strings.Contains(printed, "not trusted") == inForce {
+			t.Errorf("after %s:\n%s", answer, printed)
+		}
+	}
+}

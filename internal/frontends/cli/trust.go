@@ -1,0 +1,426 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"remit/internal/contract"
+	"remit/internal/engine/approval"
+	"remit/internal/engine/identity"
+)
+
+// A configuration file in the workspace may have come with a clone. It may restrict what agents can
+// do, but entries that allow more, that send data elsewhere or that speak to the model are in force
+// only after a person has trusted them, key and value. What was trusted is stored outside of the
+// workspace.
+
+// Entry is a key of the configuration file with its value.
+type Entry struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}
+
+// String returns the entry for people, without passwords.
+func (e Entry) String() string {
+	if toolKey(e.Key) != "" {
+		return e.Key + ": " + e.Value
+	}
+	return e.Key + ": " + withoutPassword(e.Value)
+}
+
+// Trust holds what a person has decided about the configuration file of a workspace.
+type Trust struct {
+	Trusted  []TrustedEntry `json:"trusted"`
+	Declined []string       `json:"declined,omitempty"` // digests of the entries that a person did not trust
+}
+
+// TrustedEntry is an entry that a person has trusted.
+type TrustedEntry struct {
+	Entry
+	At time.Time `json:"at"`
+	By string    `json:"by"`
+}
+
+func (t *Trust) has(e Entry) bool {
+	return slices.ContainsFunc(t.Trusted, func(known TrustedEntry) bool { return known.Entry == e })
+}
+
+// TrustStore stores what people have decided about workspaces, outside of them.
+type TrustStore interface {
+	// Folder returns the path of the key folder, which holds the decisions; "" if there is none.
+	Folder() string
+	// Load returns the decisions about a workspace. root is its real path.
+	Load(root string) (Trust, error)
+	// Change changes the decisions about a workspace.
+	Change(root string, change func(*Trust)) error
+}
+
+// trustRule says what a configuration file in the workspace may do with a setting.
+type trustRule int
+
+const (
+	notInFile    trustRule = iota + 1 // no file can set it
+	inForce                           // every value is in force: it restricts, or protects nothing
+	dependsValue                      // values that weaken a protection must be trusted
+	needsTrust                        // every value must be trusted: it redirects data or callers
+	operatorOnly                      // only a flag, a variable or a file that --config names can set it
+)
+
+// weakens reports whether a value of a setting with the rule dependsValue weakens a protection.
+func weakens(key, value string) bool {
+	switch key {
+	case "approve":
+		return value != "ask" && value != "deny"
+	case "rate_limits":
+		return value != "on"
+	case "toolsets":
+		known := splitList(settingNamed("toolsets").fallback)
+		return slices.ContainsFunc(splitList(value), func(set string) bool { return !slices.Contains(known, set) })
+	case "code_memory":
+		var asked, usual contract.Bytes
+		err := errors.Join(asked.UnmarshalText([]byte(value)), usual.UnmarshalText([]byte(settingNamed(key).fallback)))
+		return err != nil || asked > usual
+	case "log_level":
+		return !slices.Contains([]string{"debug", "info", "warn"}, value)
+	case "identity":
+		return value != "on" && value != "auto"
+	}
+	return true
+}
+
+// beyondDefaults returns the entries of the file that must be trusted, in the order of the table.
+func (f *configFile) beyondDefaults() []Entry {
+	var list []Entry
+	for _, s := range settingsTable {
+		value, given := f.settings[s.key]
+		if given && (s.trust == needsTrust && value != s.fallback || s.trust == dependsValue && weakens(s.key, value)) {
+			list = append(list, Entry{s.key, value})
+		}
+	}
+	for name, rule := range f.tools {
+		for _, word := range []Entry{{"title", rule.Title}, {"description", rule.Description}} {
+			if word.Value != "" {
+				list = append(list, Entry{"tools." + name + "." + word.Key, word.Value})
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Entry) int { return strings.Compare(toolKey(a.Key), toolKey(b.Key)) })
+	return list
+}
+
+// toolKey returns the key of an entry about a tool, and "" for a setting.
+func toolKey(key string) string {
+	if strings.HasPrefix(key, "tools.") {
+		return key
+	}
+	return ""
+}
+
+// without returns the file without the entries.
+func (f configFile) without(entries []Entry) configFile {
+	f.settings, f.tools = maps.Clone(f.settings), maps.Clone(f.tools)
+	for _, e := range entries {
+		delete(f.settings, e.Key)
+		if rest, isTool := strings.CutPrefix(e.Key, "tools."); isTool {
+			name, word, _ := strings.Cut(rest, ".")
+			rule := f.tools[name]
+			if word == "title" {
+				rule.Title = ""
+			} else {
+				rule.Description = ""
+			}
+			f.tools[name] = rule
+		}
+	}
+	return f
+}
+
+// digestOf identifies a list of entries, for REMIT_TRUST and for what a person has declined.
+func digestOf(entries []Entry) string {
+	parts := []string{"trust 1"}
+	for _, e := range entries {
+		parts = append(parts, e.Key, e.Value)
+	}
+	return identity.Seal(nil, parts...)[:32]
+}
+
+// notTrusted returns the entries that are trusted neither by the variable REMIT_TRUST nor by a
+// person, for this workspace or for the main checkout of this worktree.
+func (r *resolver) notTrusted(root string, entries []Entry) ([]Entry, error) {
+	if given, ok := r.env("REMIT_TRUST"); len(entries) == 0 || ok && (given == "all" || given == digestOf(entries)) {
+		return nil, nil
+	}
+	if r.trust == nil {
+		return entries, nil
+	}
+	known, err := r.trust.Load(root)
+	if err != nil {
+		return nil, err
+	}
+	if main := mainCheckout(root); main != "" {
+		inherited, err := r.trust.Load(main)
+		if err != nil {
+			return nil, err
+		}
+		known.Trusted = append(known.Trusted, inherited.Trusted...)
+	}
+	return slices.DeleteFunc(slices.Clone(entries), known.has), nil
+}
+
+// mainCheckout returns the main checkout of a linked git worktree, or "". The worktree names its
+// checkout, and the checkout must name the worktree: a clone can contain the first, but not the
+// second.
+func mainCheckout(root string) string {
+	folder := firstLine(filepath.Join(root, ".git"))
+	folder, isLinked := strings.CutPrefix(folder, "gitdir: ")
+	checkout, _, isWorktree := strings.Cut(folder, "/.git/worktrees/")
+	if !isLinked || !isWorktree || !filepath.IsAbs(folder) {
+		return ""
+	}
+	back, err := filepath.EvalSymlinks(firstLine(filepath.Join(folder, "gitdir")))
+	if err != nil || back != filepath.Join(root, ".git") {
+		return ""
+	}
+	return realPath(checkout)
+}
+
+// firstLine returns the only line of a small regular file, or "".
+func firstLine(name string) string {
+	info, err := os.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > 4096 {
+		return ""
+	}
+	text, err := os.ReadFile(name)
+	line := strings.TrimRight(string(text), "\r\n")
+	if err != nil || strings.Contains(line, "\n") {
+		return ""
+	}
+	return line
+}
+
+// realPath returns a path without links, or the path itself if it cannot be resolved.
+func realPath(name string) string {
+	if real, err := filepath.EvalSymlinks(name); err == nil {
+		return real
+	}
+	return name
+}
+
+// describeEntries lists entries for a person, one per line.
+func describeEntries(entries []Entry) string {
+	var b strings.Builder
+	for _, e := range entries {
+		fmt.Fprintf(&b, "  %s\n", approval.Plain(e.String()))
+	}
+	return b.String()
+}
+
+// UntrustedNotice says which entries of the configuration file are not in force, and what to do. It
+// is empty if all are.
+func (s *Settings) UntrustedNotice() string {
+	if len(s.Untrusted) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s is not trusted, so these entries are not in force:\n%sTo review them, run \"remit trust\" in a terminal.",
+		s.Config, describeEntries(s.Untrusted))
+}
+
+// untrustedNotice prints the notice. It ignores the log level, which the same file may set.
+func (p *Program) untrustedNotice(s *Settings) {
+	if notice := s.UntrustedNotice(); notice != "" {
+		fmt.Fprintln(p.Stderr, "remit: "+notice)
+	}
+}
+
+var errNoTrustStore = errors.New("this program has no key folder, so nothing can be trusted")
+
+// trustTimeout is how long serve waits for an answer about the configuration file.
+const trustTimeout = time.Minute
+
+// askTrust asks the person who starts serve about the entries that are not trusted, once. It
+// reports whether something was trusted. No answer means later.
+func (p *Program) askTrust(ctx context.Context, s *Settings) (bool, error) {
+	if len(s.Untrusted) == 0 || p.trust(s) == nil || !(terminal{p}).interactive() {
+		return false, nil
+	}
+	root := realPath(s.Root)
+	known, err := p.trust(s).Load(root)
+	if err != nil || slices.Contains(known.Declined, digestOf(s.Untrusted)) {
+		return false, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, trustTimeout)
+	defer cancel()
+	yes, err := p.confirmPerson(ctx, trustQuestion(s.Config, s.Untrusted))
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errNoTerminal) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return yes, p.decideTrust(s, s.Untrusted, yes)
+}
+
+func trustQuestion(file string, entries []Entry) string {
+	return fmt.Sprintf("%s asks for more than the defaults:\n%sTrust these entries for this workspace?", file, describeEntries(entries))
+}
+
+// decideTrust stores what a person has decided about entries, and drops what the file no longer
+// asks for.
+func (p *Program) decideTrust(s *Settings, entries []Entry, yes bool) error {
+	store := p.trust(s)
+	if store == nil {
+		return errNoTrustStore
+	}
+	return store.Change(realPath(s.Root), func(t *Trust) {
+		s.dropStale(t)
+		if !yes {
+			t.Declined = append(t.Declined, digestOf(entries))
+			return
+		}
+		for _, e := range entries {
+			t.Trusted = append(t.Trusted, TrustedEntry{e, p.Now().UTC().Truncate(time.Second), operator()})
+		}
+	})
+}
+
+// dropStale removes the trust in entries that the file no longer has, so that a later commit cannot
+// bring them back unseen.
+func (s *Settings) dropStale(t *Trust) {
+	t.Trusted = slices.DeleteFunc(t.Trusted, func(e TrustedEntry) bool { return !slices.Contains(s.asked, e.Entry) })
+}
+
+// forgetStale stores what dropStale removes, if anything.
+func (p *Program) forgetStale(s *Settings) error {
+	store := p.trust(s)
+	if store == nil {
+		return nil
+	}
+	known, err := store.Load(realPath(s.Root))
+	before := len(known.Trusted)
+	if s.dropStale(&known); err != nil || len(known.Trusted) == before {
+		return err
+	}
+	return store.Change(realPath(s.Root), s.dropStale)
+}
+
+// settleTrust drops the trust in entries that the file no longer has. For serve, it also asks about
+// entries that are not trusted, and returns the settings with those that now are.
+func (p *Program) settleTrust(cmd *cobra.Command, s Settings) (Settings, error) {
+	if err := p.forgetStale(&s); err != nil {
+		return s, err
+	}
+	if cmd.Name() != "serve" {
+		return s, nil
+	}
+	trusted, err := p.askTrust(cmd.Context(), &s)
+	if err != nil || !trusted {
+		return s, err
+	}
+	return p.settings(cmd)
+}
+
+func (p *Program) trustCommand() *cobra.Command {
+	var show, revoke bool
+	c := &cobra.Command{
+		Use:  "trust",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := p.settings(cmd)
+			if err != nil {
+				return usageError{err}
+			}
+			switch {
+			case show:
+				return p.showTrust(&s)
+			case revoke:
+				return p.revokeTrust(&s)
+			}
+			return p.trustWorkspace(cmd.Context(), &s)
+		},
+	}
+	c.Flags().BoolVar(&show, "show", false, "show what the configuration file asks for, and what is trusted")
+	c.Flags().BoolVar(&revoke, "revoke", false, "trust nothing in this workspace any more")
+	c.MarkFlagsMutuallyExclusive("show", "revoke")
+	return p.withJSON("with --show: print as JSON", c)
+}
+
+func (p *Program) trustWorkspace(ctx context.Context, s *Settings) error {
+	if len(s.Untrusted) == 0 {
+		fmt.Fprintf(p.Stdout, "There is nothing to trust: %s\n", s.trustState())
+		return p.forgetStale(s)
+	}
+	if err := p.requireConsent(ctx, trustQuestion(s.Config, s.Untrusted)); err != nil {
+		return err
+	}
+	if err := p.decideTrust(s, s.Untrusted, true); err != nil {
+		return err
+	}
+	fmt.Fprintf(p.Stdout, "Trusted %d entries of %s. They are in force when Remit starts next.\n", len(s.Untrusted), s.Config)
+	return nil
+}
+
+func (s *Settings) trustState() string {
+	switch {
+	case len(s.asked) == 0:
+		return "the workspace asks for nothing beyond the defaults."
+	default:
+		return fmt.Sprintf("all %d entries that go beyond the defaults are trusted.", len(s.asked))
+	}
+}
+
+// trustView is the JSON form of trust --show.
+type trustView struct {
+	File    string       `json:"file"`
+	Digest  string       `json:"digest,omitempty"` // for REMIT_TRUST
+	Entries []trustEntry `json:"entries"`
+}
+
+type trustEntry struct {
+	Entry
+	Trusted bool `json:"trusted"`
+}
+
+func (p *Program) showTrust(s *Settings) error {
+	view := trustView{File: s.Config, Entries: []trustEntry{}}
+	for _, e := range s.asked {
+		view.Entries = append(view.Entries, trustEntry{e, !slices.Contains(s.Untrusted, e)})
+	}
+	if len(s.asked) > 0 {
+		view.Digest = digestOf(s.asked)
+	}
+	return p.show(view, func() {
+		if len(view.Entries) == 0 {
+			fmt.Fprintln(p.Stdout, "The workspace asks for nothing beyond the defaults.")
+			return
+		}
+		var t table
+		t.add("TRUSTED", "SETTING", "VALUE")
+		for _, e := range view.Entries {
+			state := map[bool]string{true: "yes", false: "no"}[e.Trusted]
+			t.add(state, e.Key, approval.Plain(strings.TrimPrefix(e.String(), e.Key+": ")))
+		}
+		t.write(p.Stdout)
+		fmt.Fprintf(p.Stdout, "\nWhere nobody can be asked, such as in a container, REMIT_TRUST=%s trusts exactly these entries.\n", view.Digest)
+	})
+}
+
+func (p *Program) revokeTrust(s *Settings) error {
+	store := p.trust(s)
+	if store == nil {
+		return errNoTrustStore
+	}
+	err := store.Change(realPath(s.Root), func(t *Trust) { *t = Trust{} })
+	if err == nil {
+		fmt.Fprintln(p.Stdout, "Nothing in this workspace is trusted any more. It takes effect when Remit starts next.")
+	}
+	return err
+}

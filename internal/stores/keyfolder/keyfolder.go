@@ -1,0 +1,156 @@
+// Package keyfolder stores what protects workspaces in a folder of the user, outside of every
+// workspace: the key that seals decisions and tokens, and sealed documents about each workspace. A
+// cloned or restored workspace therefore brings none of it along. The package does not know what
+// the documents say.
+package keyfolder
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+)
+
+const (
+	keyName = "approvals.key"
+	keySize = 32
+)
+
+// Folder is the folder of keys of one user.
+type Folder struct {
+	path string
+	err  error // why there is none
+}
+
+// Find returns the folder that chosen names. If chosen is empty, it is the state directory that
+// systemd gives a service, or .config/remit in the home folder of the user. The home folder is the
+// one that the system knows, because the client that starts the program may change the environment;
+// HOME counts only for a user that the system does not know. If there is no folder, every method
+// that needs one returns an error.
+func Find(chosen string, env func(string) (string, bool)) *Folder {
+	if chosen != "" {
+		return &Folder{path: chosen}
+	}
+	if state, ok := env("STATE_DIRECTORY"); ok && filepath.IsAbs(state) {
+		return &Folder{path: state}
+	}
+	home, err := homeFolder()
+	if err != nil || !filepath.IsAbs(home) {
+		return &Folder{err: errors.New("there is no home folder to store keys in; name a folder with --keys or REMIT_KEYS")}
+	}
+	return &Folder{path: filepath.Join(home, ".config", "remit")}
+}
+
+func homeFolder() (string, error) {
+	if u, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil && u.HomeDir != "" {
+		return u.HomeDir, nil
+	}
+	return os.UserHomeDir()
+}
+
+// Path returns the path of the folder, which need not exist, or "" if there is none.
+func (f *Folder) Path() string { return f.path }
+
+// Check returns an error if the folder or the key exists and others could read or replace it. The
+// mode of a folder without a key does not matter yet.
+func (f *Folder) Check() error {
+	if f.err != nil {
+		return f.err
+	}
+	key, err := os.Lstat(f.KeyFile())
+	if err == nil {
+		err = checkOwner(f.KeyFile(), key)
+	}
+	hasKey := err == nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("check the key folder: %w; name another with --keys or REMIT_KEYS", err)
+	}
+	folder, err := os.Lstat(f.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("check the key folder: %w; name another with --keys or REMIT_KEYS", err)
+	case hasKey:
+		return checkOwner(f.path, folder)
+	}
+	return checkOwner(f.path, private{folder})
+}
+
+// private is a folder whose mode does not matter.
+type private struct{ fs.FileInfo }
+
+func (p private) Mode() fs.FileMode { return p.FileInfo.Mode() &^ 0o077 }
+
+// KeyFile returns the path of the key, which need not exist.
+func (f *Folder) KeyFile() string { return filepath.Join(f.path, keyName) }
+
+// Key returns the key of the user, and creates it if there is none. A key that exists but cannot be
+// used is an error: a new one would invalidate everything that was sealed with it.
+func (f *Folder) Key() ([]byte, error) {
+	key, err := f.existingKey()
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := f.createKey(); err != nil {
+			return nil, fmt.Errorf("create a key in %s: %w; name another folder with --keys or REMIT_KEYS", f.path, err)
+		}
+		key, err = f.existingKey()
+	}
+	return key, err
+}
+
+// existingKey returns the key. The error wraps fs.ErrNotExist if there is none.
+func (f *Folder) existingKey() ([]byte, error) {
+	if err := f.Check(); err != nil {
+		return nil, err
+	}
+	key, err := os.ReadFile(f.KeyFile())
+	if err != nil {
+		return nil, fmt.Errorf("read the key: %w", err)
+	}
+	if len(key) != keySize {
+		return nil, fmt.Errorf("the key %s has %d bytes, not %d; restore it from a backup, or remove it: then approvals, "+
+			"tokens and trust must be given again", f.KeyFile(), len(key), keySize)
+	}
+	return key, nil
+}
+
+// createKey creates a key atomically. If several processes create one, the first wins.
+func (f *Folder) createKey() error {
+	if err := os.MkdirAll(f.path, 0o700); err != nil {
+		return err
+	}
+	if err := f.Check(); err != nil {
+		return err
+	}
+	if err := os.Chmod(f.path, 0o700); err != nil { // somebody may have prepared the folder with the usual mode
+		return err
+	}
+	key := make([]byte, keySize)
+	_, _ = rand.Read(key) // never fails
+	temporary, err := writeTemporary(f.KeyFile(), key)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(temporary) }() // linked by now, or not needed
+	if err := os.Link(temporary, f.KeyFile()); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// writeTemporary writes a synced file next to name.
+func writeTemporary(name string, content []byte) (string, error) {
+	temporary, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
+	if err != nil {
+		return "", err
+	}
+	_, err = temporary.Write(content)
+	if err = errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(temporary.Name()))
+	}
+	return temporary.Name(), nil
+}
