@@ -1,9 +1,9 @@
-# The image of Remit: the program alone, as a user who may do nothing else.
+# The image of Remit contains only the program, which runs as a user without other rights.
 #
 #   docker build -t remit .
 #   docker run -i --rm --user "$(id -u):$(id -g)" -e HOME=/key -v "$HOME/.config/remit:/key/.config/remit" -v "$PWD:/workspace" remit stdio
 #
-# docs/packages.md says more: who must own the folder, where approvals are sealed.
+# docs/packages.md has the details: who must own the folder, and where the key of approvals is stored.
 
 FROM --platform=$BUILDPLATFORM golang:1.26 AS build
 WORKDIR /src
@@ -23,13 +23,13 @@ LABEL org.opencontainers.image.title="Remit" \
 COPY LICENSE /LICENSE
 COPY --from=build /out/remit /remit
 COPY --from=build --chown=65532:65532 /out/workspace /workspace
-# nonroot, as a number: Kubernetes does not believe names (runAsNonRoot).
+# The user is a number, because runAsNonRoot of Kubernetes rejects names.
 USER 65532:65532
 WORKDIR /workspace
 VOLUME /workspace
 EXPOSE 8722
 ENTRYPOINT ["/remit"]
-# Others reach this address, so callers need a token ("remit token create"), and TLS is
-# the affair of the proxy in front. Without one: publish to this machine alone
-# (-p 127.0.0.1:8722:8722), or give serve --tls-cert and --tls-key instead.
+# Other machines can reach this address, so callers need a token ("remit token create"), and a proxy
+# must terminate TLS. Without a proxy, publish the port only to this machine
+# (-p 127.0.0.1:8722:8722), or start serve with --tls-cert and --tls-key instead.
 CMD ["serve", "--addr", "0.0.0.0:8722", "--behind-proxy"]

@@ -113,6 +113,7 @@ func TestAddingAToolToTheRepository(t *testing.T) {
 	// Run only the new tool's set where a test covers all sets, and the scripts that print tools.
 	tests := "(TestExamples|TestReadOnly|TestIdempotent|TestScripts|TestGoClientLists|TestCompiled)/(booster|tools|call|contract|export)"
 	out := run(t, copied, "go", "test", "-count=1", "-v", "-run", tests, "./e2e", "./internal/contract/catalog")
+	run(t, copied, "go", "test", "-count=1", "-run", "Completion", "./internal/frontends/cli")
 	run(t, copied, "go", "-C", "tools/generate", "test", "-count=1", "-run", "^(TestContractsUpToDate|TestVersionGate)$")
 	if !strings.Contains(out, "count_words") {
 		t.Errorf("the examples of the new tool were not replayed:\n%s", out)

@@ -23,7 +23,7 @@ type CountWordsIn struct {
 	Text string `json:"text"`
 }
 
-// CountWordsOut tells how many words it has.
+// CountWordsOut is the number of its words.
 type CountWordsOut struct {
 	Words int `json:"words"`
 }

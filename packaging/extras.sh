@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Writes what a package holds beside the program: manual pages and completions, to
-# bin/extras, or to the folder that OUT names. The same commit gives the same bytes.
+# Writes the manual pages and completions for the packages to bin/extras, or to the folder that OUT
+# names. The same commit gives the same bytes.
 #
-#   packaging/extras.sh [VERSION]    refuses a version that is not the program's
+#   packaging/extras.sh [VERSION]    rejects a version that is not the program's
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,5 +1,5 @@
-// Prints server.json as the MCP registry takes it at a release: with the name of whoever
-// publishes, and the digest of each bundle.
+// Prints server.json for a release in the MCP registry: with the name of the owner who publishes
+// it, and the digest of each bundle.
 //
 //   node packaging/registry.mjs OWNER FOLDER_OF_BUNDLES > bin/server.json
 import { createHash } from "node:crypto";

@@ -70,7 +70,7 @@ func (a *App) checkAudit(ctx context.Context) cli.Check {
 			"move them away to start a new log."
 	case err != nil:
 		c.Status, c.Finding, c.Fix = cli.StatusFail, err.Error(), "Check that the data folder or the database is "+
-			"readable: Remit runs no call that it cannot record."
+			"readable: Remit runs no call that writes if it cannot record it."
 	default:
 		c.Finding = fmt.Sprintf("%d records of %d days: the hash chain is intact", count, len(days))
 	}

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Builds MCP bundles (.mcpb), which Claude Desktop and others install with a click, to
-# bin/mcpb. It needs Node 20 or later.
+# Builds MCP bundles (.mcpb) in bin/mcpb. Claude Desktop and other clients install them with a
+# click. It needs Node 20 or later.
 #
 #   packaging/mcpb/build.sh                 for this machine
 #   packaging/mcpb/build.sh linux/arm64     for another
 #   packaging/mcpb/build.sh --all           for all
-#   packaging/mcpb/build.sh --manifest      only writes version and tools into manifest.json anew
+#   packaging/mcpb/build.sh --manifest      only updates the version and the tools in manifest.json
 #
-# MCPB names the command to pack with, if not that of npm; OUT names another folder.
+# MCPB sets another command than that of npm to pack with; OUT sets another folder.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -22,13 +22,13 @@ program() {
   CGO_ENABLED=0 GOOS=$1 GOARCH=$2 go build -trimpath -buildvcs=false -ldflags="-s -w" -o "$3" ./cmd/remit
 }
 
-# manifest prints the manifest as the program of this commit has it.
+# manifest prints the manifest for the program of this commit.
 manifest() {
   program "$(go env GOHOSTOS)" "$(go env GOHOSTARCH)" "$stage/host"
   node packaging/mcpb/manifest.mjs "$stage/host" "$stage/empty" "$@"
 }
 
-# bundle makes the bundle for one system and processor: a manifest cannot name the latter.
+# bundle makes the bundle for one system and processor. A manifest cannot name a processor.
 bundle() {
   local system=${1%/*} processor=${1#*/} suffix=
   [ "$system" != windows ] || suffix=.exe

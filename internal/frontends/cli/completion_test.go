@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -233,18 +234,57 @@ func TestCompletionWithBrokenData(t *testing.T) {
 	p.offers([]string{"call", ""}, listed)
 }
 
+// toolsOf returns the names of the tools of a set. The tests do not list them, so that adding a tool
+// changes no test.
+func toolsOf(t *testing.T, set string) (names []string) {
+	t.Helper()
+	known, err := catalog.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range known {
+		for _, c := range s.Contracts {
+			if s.Name == set {
+				names = append(names, c.Name)
+			}
+		}
+	}
+	return names
+}
+
+// offersTools checks that completion offers exactly these words if the toolset booster is served,
+// and that the tools among them have their description.
+func (p *person) offersTools(line []string, want ...string) {
+	p.t.Helper()
+	got := completes(p.t, app.Lists, append([]string{"--root", p.root, "--toolsets", "booster"}, line...)...)
+	for _, tool := range []string{
+		"hello\tReturns a greeting message. Use for testing MCP connectivity.",
+		"read_repo_file\tRead a file from the repository. Limited to safe paths.",
+		"write_memory_entry\tAppend an entry to a memory file. Only supports append operations. A person approves each entry.",
+	} {
+		if !slices.Contains(got, tool) {
+			p.t.Errorf("complete %q: %q is missing in %q", line, tool, got)
+		}
+	}
+	var words []string
+	for _, offered := range got {
+		word, _, _ := strings.Cut(offered, "\t")
+		words = append(words, word)
+	}
+	if diff := cmp.Diff(append(want, listed), words); diff != "" {
+		p.t.Errorf("complete %q (-want +got):\n%s", line, diff)
+	}
+}
+
 // TestCompletionOfNames checks the names of tools, clients and commands.
 func TestCompletionOfNames(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t)
-	hello := "hello\tReturns a greeting message. Use for testing MCP connectivity."
-	read := "read_repo_file\tRead a file from the repository. Limited to safe paths."
-	write := "write_memory_entry\tAppend an entry to a memory file. Only supports append operations. A person approves each entry."
-	booster := []string{"--toolsets", "booster"}
+	tools := toolsOf(t, "booster")
 	for _, line := range [][]string{{"call", ""}, {"tools", "show", ""}, {"audit", "list", "--tool", ""}} {
-		p.offers(append(booster, line...), hello, read, write, listed)
+		p.offersTools(line, tools...)
 	}
-	p.offers(append(booster, "tools", ""), "list\tList the tools", "show\tShow the contract of one tool", hello, read, write, listed)
+	p.offersTools([]string{"tools", ""}, append([]string{"list", "show"}, tools...)...)
 	p.offers([]string{"tools", "hello", ""}, nothing)
 	p.offers([]string{"tools", "show", "hello", ""}, nothing)
 	p.offers([]string{"call", "hello", ""}, "name=", ":6")
