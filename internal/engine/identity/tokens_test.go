@@ -153,6 +153,7 @@ func TestCreateRejects(t *testing.T) {
 		},
 		"marks of direction":   {func(n *identity.NewToken) { n.Name = "ci\u202enimda" }, contract.Invalid, "cannot be seen"},
 		"nothing to be seen":   {func(n *identity.NewToken) { n.Name = "ci\u200b" }, contract.Invalid, "cannot be seen"},
+		"a blank letter":       {func(n *identity.NewToken) { n.Name = "ci\u3164" }, contract.Invalid, "cannot be seen, at byte 2"},
 		"another kind of room": {func(n *identity.NewToken) { n.Name = "c\u00a0i" }, contract.Invalid, "cannot be seen"},
 		"a space at the end":   {func(n *identity.NewToken) { n.Name = "ci " }, contract.Invalid, "begins or ends with a space"},
 		"no UTF-8":             {func(n *identity.NewToken) { n.Name = "ci\xff" }, contract.Invalid, "cannot be seen"},
