@@ -51,7 +51,7 @@ func (p *Program) printRequests(requests []approval.Request) {
 	t.add("ID", "STATE", "AGE", "TOOL", "CALLER", "ARGUMENTS")
 	for _, r := range requests {
 		age := time.Since(r.CreatedAt).Round(time.Second).String()
-		t.add(r.ID, r.Stage(time.Now()), age, r.Tool, r.Principal, approval.Plain(string(r.Arguments)))
+		t.add(r.ID, r.Stage(time.Now()), age, r.Tool, r.Principal, string(r.Arguments))
 	}
 	t.write(p.Stdout)
 }

@@ -103,6 +103,7 @@ func failedIf(failed bool, err error) error {
 
 // Main runs one command line and returns the exit code.
 func (p *Program) Main(ctx context.Context) int {
+	p.Stdout, p.Stderr = escaping(p.Stdout), escaping(p.Stderr)
 	root := p.command()
 	root.SetArgs(p.Args)
 	root.SetIn(p.Stdin)

@@ -14,7 +14,6 @@ import (
 
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
-	"remit/internal/engine/approval"
 	"remit/internal/engine/identity"
 	"remit/internal/engine/ratelimit"
 )
@@ -251,7 +250,7 @@ func (p *Program) printTokens(tokens []identity.Token, now time.Time) {
 	t.add("ID", "NAME", "STATE", "SCOPES", "USER", "EXPIRES", "LAST USED")
 	for i := range tokens {
 		n := &tokens[i]
-		t.add(n.ID, approval.Plain(n.Name), n.State(now), n.Scopes.String(), approval.Plain(n.User), p.minute(n.Expires), p.minute(n.Used))
+		t.add(n.ID, n.Name, n.State(now), n.Scopes.String(), n.User, p.minute(n.Expires), p.minute(n.Used))
 	}
 	t.write(p.Stdout)
 }
