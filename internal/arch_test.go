@@ -70,11 +70,12 @@ var rules = []rule{
 	{"internal/batchwriter", nil, "batchwriter imports nothing of ours"},
 	{"internal/jsonc", nil, "jsonc imports nothing of ours"},
 	{"internal/filelock", nil, "filelock imports nothing of ours"},
+	{"internal/visible", nil, "visible imports nothing of ours"},
 	{"internal/complexitytest", nil, "complexitytest imports nothing of ours"},
 }
 
 // leaves import nothing of ours, so every package may import them.
-var leaves = []string{"internal/jsonc", "internal/filelock"}
+var leaves = []string{"internal/jsonc", "internal/filelock", "internal/visible"}
 
 // badNames do not say what a package provides, or shadow the standard library.
 var badNames = []string{"util", "utils", "common", "models", "helpers", "context"}

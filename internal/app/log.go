@@ -5,17 +5,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
 	"unicode/utf8"
 
-	"github.com/lmittmann/tint"
-	"golang.org/x/term"
-
 	"remit/internal/batchwriter"
+	"remit/internal/visible"
 )
 
 // logs creates loggers and flushes them at the end of the program.
@@ -24,18 +21,18 @@ type logs struct {
 	writers []*batch
 }
 
-// logger returns a logger that writes to a terminal in color, and to anything else without.
+// logger returns a logger that writes to a terminal in color with hidden characters escaped, and to
+// anything else without colors.
 func (l *logs) logger(w io.Writer, level slog.Level) *slog.Logger {
-	file, ok := w.(*os.File)
-	colour := ok && term.IsTerminal(int(file.Fd()))
+	screen, onScreen := w.(*visible.Writer)
+	if onScreen {
+		w = screen.Terminal // lines escapes all text itself
+	}
 	b := newBatch(w)
 	l.mu.Lock()
 	l.writers = append(l.writers, b)
 	l.mu.Unlock()
-	if !colour {
-		return slog.New(flushingHandler{&plain{level: level, out: b}, b})
-	}
-	return slog.New(flushingHandler{tint.NewTextHandler(b, &tint.Options{Level: level, TimeFormat: time.RFC3339}), b})
+	return slog.New(flushingHandler{&lines{level: level, out: b, screen: onScreen}, b})
 }
 
 // flush writes the buffered lines.
@@ -72,77 +69,107 @@ func (h flushingHandler) WithGroup(name string) slog.Handler {
 	return flushingHandler{h.Handler.WithGroup(name), h.batch}
 }
 
-// plain writes the same lines as tint without colors, in a third of the time: a server writes a
-// line for every call.
-type plain struct {
-	level slog.Level
-	out   io.Writer
-	given []byte // formatted attributes of the logger
-	group string
+// lines writes a line for each record.
+type lines struct {
+	level  slog.Level
+	out    io.Writer
+	screen bool   // it writes to a terminal
+	given  []byte // formatted attributes of the logger
+	group  string
 }
 
 // Enabled reports whether a level is written.
-func (p *plain) Enabled(_ context.Context, level slog.Level) bool { return level >= p.level }
+func (l *lines) Enabled(_ context.Context, level slog.Level) bool { return level >= l.level }
 
 // Handle writes a line.
-func (p *plain) Handle(_ context.Context, r slog.Record) error {
-	b := r.Time.AppendFormat(make([]byte, 0, 256), time.RFC3339)
-	b = append(append(b, ' '), levelName(r.Level)...)
-	b = append(append(b, ' '), r.Message...)
-	b = append(b, p.given...)
+func (l *lines) Handle(_ context.Context, r slog.Record) error {
+	name, color := levelName(r.Level)
+	b := r.Time.AppendFormat(l.style(make([]byte, 0, 256), faint), time.RFC3339)
+	b = l.style(append(l.style(b, reset), ' '), color)
+	b = append(l.style(append(b, name...), reset), ' ')
+	b = l.escape(append(b, r.Message...), len(b))
+	b = append(b, l.given...)
 	r.Attrs(func(a slog.Attr) bool {
-		b = appendAttr(b, p.group, a)
+		b = l.appendAttr(b, l.group, a)
 		return true
 	})
-	_, err := p.out.Write(append(b, '\n'))
+	_, err := l.out.Write(append(b, '\n'))
 	return err
 }
 
 // WithAttrs returns a handler that adds the attributes to each line.
-func (p *plain) WithAttrs(attrs []slog.Attr) slog.Handler {
-	next := *p
-	next.given = slices.Clone(p.given)
+func (l *lines) WithAttrs(attrs []slog.Attr) slog.Handler {
+	next := *l
+	next.given = slices.Clone(l.given)
 	for _, a := range attrs {
-		next.given = appendAttr(next.given, p.group, a)
+		next.given = l.appendAttr(next.given, l.group, a)
 	}
 	return &next
 }
 
 // WithGroup returns a handler that adds a prefix to the following attributes.
-func (p *plain) WithGroup(name string) slog.Handler {
-	next := *p
+func (l *lines) WithGroup(name string) slog.Handler {
+	next := *l
 	next.group += name + "."
 	return &next
 }
 
-func levelName(level slog.Level) string {
+// color is an ANSI code.
+type color string
+
+const (
+	reset  color = "0"
+	faint  color = "2"
+	green  color = "92"
+	yellow color = "93"
+	red    color = "91"
+)
+
+func levelName(level slog.Level) (string, color) {
 	switch {
 	case level < slog.LevelInfo:
-		return "DBG"
+		return "DBG", faint
 	case level < slog.LevelWarn:
-		return "INF"
+		return "INF", green
 	case level < slog.LevelError:
-		return "WRN"
+		return "WRN", yellow
 	default:
-		return "ERR"
+		return "ERR", red
 	}
 }
 
+// style switches to a color on a terminal.
+func (l *lines) style(b []byte, c color) []byte {
+	if !l.screen {
+		return b
+	}
+	return append(append(append(b, "\x1b["...), c...), 'm')
+}
+
+// escape escapes the hidden characters from an index on, on a terminal.
+func (l *lines) escape(b []byte, from int) []byte {
+	if !l.screen {
+		return b
+	}
+	return append(b[:from], visible.Line(string(b[from:]))...)
+}
+
 // appendAttr appends name=value, and quotes a value that could be ambiguous.
-func appendAttr(b []byte, group string, a slog.Attr) []byte {
+func (l *lines) appendAttr(b []byte, group string, a slog.Attr) []byte {
 	value := a.Value.Resolve()
 	if value.Kind() == slog.KindGroup {
 		for _, member := range value.Group() {
-			b = appendAttr(b, group+a.Key+".", member)
+			b = l.appendAttr(b, group+a.Key+".", member)
 		}
 		return b
 	}
-	b = append(append(append(b, ' '), group...), a.Key...)
-	b = append(b, '=')
+	b = l.style(append(b, ' '), faint)
+	b = append(append(append(b, group...), a.Key...), '=')
+	b = l.style(b, reset)
 	if value.Kind() == slog.KindInt64 {
 		return strconv.AppendInt(b, value.Int64(), 10)
 	}
-	return appendWord(b, value.String())
+	return l.escape(appendWord(b, value.String()), len(b))
 }
 
 func appendWord(b []byte, text string) []byte {

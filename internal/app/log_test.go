@@ -3,32 +3,52 @@ package app
 import (
 	"bytes"
 	"errors"
+	"io"
 	"log/slog"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/lmittmann/tint"
+	"remit/internal/visible"
 )
 
-// TestPlainLogsReadLikeTint checks that logs are the same with and without colors.
-func TestPlainLogsReadLikeTint(t *testing.T) {
-	var ours, theirs bytes.Buffer
-	handlers := []slog.Handler{
-		&plain{level: slog.LevelDebug, out: &ours},
-		tint.NewTextHandler(&theirs, &tint.Options{Level: slog.LevelDebug, TimeFormat: time.RFC3339, NoColor: true}),
-	}
-	for _, h := range handlers {
-		log := slog.New(h)
+// TestLogLines checks the lines of the log, and that on a terminal no text can control it.
+func TestLogLines(t *testing.T) {
+	var file, screen bytes.Buffer
+	all := &logs{}
+	for _, w := range []io.Writer{&file, &visible.Writer{Terminal: &screen}} {
+		log := all.logger(w, slog.LevelDebug)
 		log.Info("call", "tool", "learning-os/hello", "took", 1500*time.Microsecond, "bytes", 12)
 		log.Warn("odd values", "empty", "", "spaces", "a b", "quote", `a"b`, "equals", "a=b", "line", "a\nb")
 		log.With("caller", "local").Error("failed", "cause", errors.New("no such file"), "on", true, "share", 0.5)
 		log.WithGroup("g").Debug("grouped", "x", 1, slog.Group("h", "y", 2))
+		log.Info("hidden \x1b[2J\u202e", "escape", "\x1b[31m", "spelled", `\x1b[31m x`, "blank", "a\u3164", "none", "a\u200b")
 	}
-	if ours.String() != theirs.String() {
-		t.Errorf("ours:\n%s\ntint's:\n%s", &ours, &theirs)
+	all.flush()
+	const want = `INF call tool=learning-os/hello took=1.5ms bytes=12
+WRN odd values empty="" spaces="a b" quote="a\"b" equals="a=b" line="a\nb"
+ERR failed caller=local cause="no such file" on=true share=0.5
+DBG grouped g.x=1 g.h.y=2
+`
+	const hidden = "INF hidden \x1b[2J\u202e escape=\"\\x1b[31m\" spelled=\"\\\\x1b[31m x\" blank=a\u3164 none=\"a\\u200b\"\n"
+	if got := cut(file.String()); got != want+hidden {
+		t.Errorf("in a file:\n%s\nwant\n%s", got, want+hidden)
 	}
+	plain := regexp.MustCompile("\x1b\\[(0|2|9[123])m").ReplaceAllString(screen.String(), "")
+	shown := strings.NewReplacer("\x1b", `\x1b`, "\u202e", `\u202e`, "\u3164", `\u3164`).Replace(hidden)
+	if got := cut(plain); got != want+shown {
+		t.Errorf("on a terminal:\n%s\nwant\n%s", got, want+shown)
+	}
+	if first, _, _ := strings.Cut(screen.String(), "\n"); !strings.Contains(first, "\x1b[92mINF\x1b[0m call \x1b[2mtool=\x1b[0mlearning-os/hello") {
+		t.Errorf("a terminal shows no colors: %q", first)
+	}
+}
+
+// cut removes the time from each line.
+func cut(lines string) string {
+	return regexp.MustCompile(`(?m)^[0-9T:Z+-]+ `).ReplaceAllString(lines, "")
 }
 
 // TestLogsAreBatched checks that a warning is written immediately, other lines soon, and that

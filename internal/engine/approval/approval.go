@@ -17,11 +17,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine/identity"
+	"remit/internal/visible"
 )
 
 // Mode says what happens to a call that needs approval.
@@ -174,19 +174,16 @@ type Store interface {
 func (r Request) Describe() string {
 	args, err := jsontree.Parse(r.Arguments)
 	if err != nil {
-		return Plain(string(r.Arguments)) + "\n"
+		return visible.Line(string(r.Arguments)) + "\n"
 	}
 	var short, long strings.Builder
 	for _, m := range args.Members {
-		value := Plain(string(m.Value.Append(nil)))
-		if m.Value.Kind == jsontree.String {
-			value = strconv.QuoteToGraphic(m.Value.Text)
-		}
+		value := visible.Line(string(m.Value.Append(nil)))
 		to := &short
 		if len(value) > 80 {
 			to = &long
 		}
-		fmt.Fprintf(to, "%s: %s\n", Plain(m.Key), value)
+		fmt.Fprintf(to, "%s: %s\n", visible.Line(m.Key), value)
 	}
 	return short.String() + long.String()
 }
@@ -196,19 +193,6 @@ func (r Request) Describe() string {
 func (r Request) Wording() string {
 	return fmt.Sprintf("%s (%s, contract %s) asks for your approval.\n\n%s\nAccept to allow this call once, or decline to refuse it. (Request %s)",
 		r.Summary, r.Tool, r.Version, r.Describe(), r.ID)
-}
-
-// Plain escapes the invisible characters of a text.
-func Plain(text string) string {
-	var b strings.Builder
-	for _, r := range text {
-		if unicode.IsGraphic(r) {
-			b.WriteRune(r)
-		} else {
-			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
-		}
-	}
-	return b.String()
 }
 
 // Sealed is a Store that accepts only decisions that were made with the secret. The database may be

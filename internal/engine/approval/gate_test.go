@@ -411,3 +411,19 @@ func details(t *testing.T, err error, want string) {
 		t.Errorf("details %s, want %s (error %v)", got, want, marshalErr)
 	}
 }
+
+// TestDescribe checks that arguments cannot hide anything, or look like other arguments.
+func TestDescribe(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 100)
+	for arguments, want := range map[string]string{
+		`{"text":"` + long + `","file":"a.md"}`:                                    "file: \"a.md\"\ntext: \"" + long + "\"\n",
+		`{"a":"1\"\nb: \"2","\u202e":"\u3164\u001b[8m\udb40\udc41"}`:               "a: \"1\\\"\\nb: \\\"2\"\n\\u202e: \"\\u3164\\u001b[8m\\udb40\\udc41\"\n",
+		`{"a":{"b":["\u0072m",1.50,"` + "a\u0301\u0301\u0301\u0301\u0301" + `"]}}`: `a: {"b":["rm",1.50,"a` + "\u0301\u0301\u0301\u0301" + `\u0301"]}` + "\n",
+		"\x1b[2J": `\x1b[2J` + "\n",
+	} {
+		if got := (approval.Request{Arguments: []byte(arguments)}).Describe(); got != want {
+			t.Errorf("%s: %q, want %q", arguments, got, want)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"remit/internal/contract"
+	"remit/internal/visible"
 )
 
 // Identity is the sender of a request.
@@ -139,10 +140,12 @@ func checkShown(what, text string) error {
 	if strings.TrimSpace(text) != text {
 		return contract.Errorf(contract.Invalid, "The %s %q begins or ends with a space", what, text)
 	}
-	for i, r := range text {
-		if _, size := utf8.DecodeRuneInString(text[i:]); !unicode.IsPrint(r) || r == utf8.RuneError && size == 1 {
-			return contract.Errorf(contract.Invalid, "The %s %q contains an invisible character at byte %d", what, text, i)
-		}
+	at := visible.Index(text)
+	if at < 0 {
+		at = strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) // other spaces than that of ASCII
+	}
+	if at >= 0 {
+		return contract.Errorf(contract.Invalid, "The %s %q contains an invisible character at byte %d", what, text, at)
 	}
 	return nil
 }

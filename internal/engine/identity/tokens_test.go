@@ -153,6 +153,7 @@ func TestCreateRejects(t *testing.T) {
 		},
 		"marks of direction":   {func(n *identity.NewToken) { n.Name = "ci\u202enimda" }, contract.Invalid, "invisible character"},
 		"nothing to be seen":   {func(n *identity.NewToken) { n.Name = "ci\u200b" }, contract.Invalid, "invisible character"},
+		"a blank letter":       {func(n *identity.NewToken) { n.Name = "ci\u3164" }, contract.Invalid, "invisible character at byte 2"},
 		"another kind of room": {func(n *identity.NewToken) { n.Name = "c\u00a0i" }, contract.Invalid, "invisible character"},
 		"a space at the end":   {func(n *identity.NewToken) { n.Name = "ci " }, contract.Invalid, "begins or ends with a space"},
 		"no UTF-8":             {func(n *identity.NewToken) { n.Name = "ci\xff" }, contract.Invalid, "invisible character"},

@@ -13,6 +13,7 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 
 	"remit/internal/engine/identity"
+	"remit/internal/visible"
 )
 
 // verified holds the claims of a verified token.
@@ -88,7 +89,7 @@ const maxNameBytes = 255
 
 // isName reports whether a text is safe to show in audit records and approval requests.
 func isName(text string) bool {
-	return text != "" && len(text) <= maxNameBytes && strings.TrimSpace(text) == text &&
+	return text != "" && len(text) <= maxNameBytes && strings.TrimSpace(text) == text && visible.Index(text) < 0 &&
 		!strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar })
 }
 

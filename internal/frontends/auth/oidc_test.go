@@ -108,6 +108,7 @@ func TestOIDCClaims(t *testing.T) {
 			{"no issuer", is{"iss": nil}, 401, "not from the issuer"},
 			{"no subject", is{"sub": nil}, 401, "needs a claim sub"},
 			{"a misleading name", is{"sub": "alice\u202enimda"}, 401, "needs a claim sub"},
+			{"a name with a blank letter", is{"sub": "alice\u3164"}, 401, "needs a claim sub"},
 			{"a long name", is{"sub": strings.Repeat("a", 256)}, 401, "needs a claim sub"},
 			{"all users", is{"sub": "*"}, 401, "which is not a user"},
 			{"almost sub", is{"SUB": "mallory"}, 401, "differs from sub only in case"},

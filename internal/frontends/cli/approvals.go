@@ -10,6 +10,7 @@ import (
 
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine/approval"
+	"remit/internal/visible"
 )
 
 // withApprovals returns a runFunc that runs body with the store of approvals.
@@ -52,7 +53,7 @@ func (p *Program) printRequests(requests []approval.Request) {
 	t.add("ID", "STATE", "AGE", "TOOL", "CALLER", "ARGUMENTS")
 	for _, r := range requests {
 		age := time.Since(r.CreatedAt).Round(time.Second).String()
-		t.add(r.ID, r.Stage(time.Now()), age, r.Tool, r.Principal, approval.Plain(string(r.Arguments)))
+		t.add(r.ID, r.Stage(time.Now()), age, r.Tool, r.Principal, string(r.Arguments))
 	}
 	t.write(p.Stdout)
 }
@@ -140,9 +141,9 @@ func (p *Program) confirmDecision(ctx context.Context, verb string, r approval.R
 	const shown = 4
 	end := r.ID[max(0, len(r.ID)-shown):]
 	answer, err := p.askPerson(ctx, fmt.Sprintf("Request %s\nCaller   %s\nTool     %s %s\n%s\n\nType %s, the end of the id, to %s it: ",
-		r.ID, approval.Plain(r.Principal), approval.Plain(r.Tool), approval.Plain(r.Version), r.Describe(), end, verb))
+		r.ID, visible.Line(r.Principal), visible.Line(r.Tool), visible.Line(r.Version), r.Describe(), end, verb))
 	if err == nil && answer != end {
-		err = fmt.Errorf("%q is not the end of the id, so nothing was decided", approval.Plain(answer))
+		err = fmt.Errorf("%q is not the end of the id, so nothing was decided", visible.Line(answer))
 	}
 	return err
 }

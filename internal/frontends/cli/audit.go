@@ -10,7 +10,6 @@ import (
 
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
-	"remit/internal/engine/approval"
 	"remit/internal/engine/audit"
 	"remit/internal/engine/audit/auditindex"
 )
@@ -67,7 +66,7 @@ func (p *Program) printRecords(records []jsontree.Value) {
 		at, micros, args := r.Field("time"), r.Field("micros"), r.Field("arguments")
 		caller, frontend, tool, outcome := r.Field("principal"), r.Field("face"), r.Field("tool"), r.Field("outcome")
 		t.add(p.moment(at.Text), caller.Text, frontend.Text, tool.Text, outcome.Text,
-			micros.Text+"µs", approval.Plain(string(args.Append(nil))))
+			micros.Text+"µs", string(args.Append(nil)))
 	}
 	t.write(p.Stdout)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"remit/internal/contract"
-	"remit/internal/engine/approval"
 	"remit/internal/toolsets/books"
+	"remit/internal/visible"
 )
 
 // booksCommand returns the command that lists books, with its subcommands.
@@ -59,12 +59,12 @@ func (b *bookCommands) reported(err error) error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	fmt.Fprintf(b.Stderr, "remit: %s\n", approval.Plain(e.Message))
+	fmt.Fprintf(b.Stderr, "remit: %s\n", visible.Line(e.Message))
 	if e.Cause != nil && (e.Kind == contract.Unavailable || e.Kind == contract.Internal) {
-		fmt.Fprintf(b.Stderr, "Error of the store: %s\n", approval.Plain(e.Cause.Error()))
+		fmt.Fprintf(b.Stderr, "Error of the store: %s\n", visible.Line(e.Cause.Error()))
 	}
 	if near, ok := e.Details["suggested_paths"].([]string); ok && len(near) > 0 {
-		fmt.Fprintf(b.Stderr, "Similar paths: %s\n", approval.Plain(strings.Join(near, ", ")))
+		fmt.Fprintf(b.Stderr, "Similar paths: %s\n", visible.Line(strings.Join(near, ", ")))
 	}
 	return failure{ExitFailed}
 }

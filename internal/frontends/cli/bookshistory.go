@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"remit/internal/engine/approval"
 	"remit/internal/toolsets/books"
 )
 
@@ -49,7 +48,7 @@ func (b *bookCommands) printChanges(changes []books.Change) {
 		if c.Action == "delete" {
 			bytes = ""
 		}
-		lines.add(b.moment(c.At), approval.Plain(c.By), c.Action, approval.Plain(c.Path), shortHash(c.Old), shortHash(c.New), bytes)
+		lines.add(b.moment(c.At), c.By, c.Action, c.Path, shortHash(c.Old), shortHash(c.New), bytes)
 	}
 	lines.write(b.Stdout)
 }
@@ -58,7 +57,7 @@ func (b *bookCommands) printChanges(changes []books.Change) {
 func (p *Program) moment(text string) string {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return approval.Plain(text)
+		return text
 	}
 	return at.In(p.Now().Location()).Format(time.DateTime)
 }

@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"remit/internal/engine/approval"
 	"remit/internal/toolsets/books"
+	"remit/internal/visible"
 )
 
 func (b *bookCommands) importing() *cobra.Command {
@@ -105,7 +105,7 @@ func countFiles(i books.Imported, outcome string) int {
 func (b *bookCommands) reportImport(done books.Imported, o books.ImportOptions) error {
 	stopped := len(done.Failed) > 0 && !o.SkipFailed
 	for _, bad := range done.Failed {
-		fmt.Fprintf(b.Stderr, "remit: %s: %s\n", approval.Plain(bad.From), approval.Plain(bad.Reason))
+		fmt.Fprintf(b.Stderr, "remit: %s: %s\n", visible.Line(bad.From), visible.Line(bad.Reason))
 	}
 	switch {
 	case b.asJSON:
@@ -120,7 +120,7 @@ func (b *bookCommands) reportImport(done books.Imported, o books.ImportOptions) 
 		b.printImported(done)
 	}
 	if wanted := strings.Join(strings.Fields(o.Title), " "); wanted != "" && wanted != done.Title && !stopped && !o.DryRun {
-		fmt.Fprintf(b.Stderr, "The book keeps its title %q; change it in registry.yaml.\n", approval.Plain(done.Title))
+		fmt.Fprintf(b.Stderr, "The book keeps its title %q; change it in registry.yaml.\n", visible.Line(done.Title))
 	}
 	if stopped {
 		fmt.Fprintln(b.Stderr, "Nothing was written. Fix these files, or skip them with --skip-bad.")
@@ -137,7 +137,7 @@ func (b *bookCommands) printImported(done books.Imported) {
 		}
 	}
 	fmt.Fprintf(b.Stdout, "Imported %s (%s) into %s, %q: %s.\n",
-		plural(len(done.Files), "file"), size(done.Bytes), done.Book, approval.Plain(done.Title), strings.Join(counts, ", "))
+		plural(len(done.Files), "file"), size(done.Bytes), done.Book, visible.Line(done.Title), strings.Join(counts, ", "))
 	if done.Links > 0 {
 		fmt.Fprintf(b.Stdout, "Updated %s to the new paths.\n", plural(done.Links, "link"))
 	}
@@ -153,7 +153,7 @@ func (b *bookCommands) printLeft(done books.Imported) {
 			fmt.Fprintf(b.Stdout, "Left out: %d more\n", len(done.Skipped)-limit)
 			return
 		}
-		fmt.Fprintf(b.Stdout, "Left out: %s (%s)\n", approval.Plain(left.From), left.Reason)
+		fmt.Fprintf(b.Stdout, "Left out: %s (%s)\n", visible.Line(left.From), left.Reason)
 	}
 }
 
@@ -165,10 +165,10 @@ func (b *bookCommands) printPlan(done books.Imported) {
 		if f.Links > 0 {
 			links = strconv.Itoa(f.Links)
 		}
-		lines.add(approval.Plain(f.From), f.To, size(f.Size), links)
+		lines.add(f.From, f.To, size(f.Size), links)
 	}
 	lines.write(b.Stdout)
 	b.printLeft(done)
 	fmt.Fprintf(b.Stdout, "%s (%s) would go into %s, %q. Nothing was written.\n",
-		plural(len(done.Files), "file"), size(done.Bytes), done.Book, approval.Plain(done.Title))
+		plural(len(done.Files), "file"), size(done.Bytes), done.Book, visible.Line(done.Title))
 }

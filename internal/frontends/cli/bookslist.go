@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"remit/internal/engine/approval"
 	"remit/internal/toolsets/books"
+	"remit/internal/visible"
 )
 
 // list returns the command that lists books. It is used twice: for "books" and for "books list".
@@ -38,7 +38,7 @@ func (b *bookCommands) printBooks(all []books.Overview) {
 		if book.Lessons < 0 {
 			lessons = "?"
 		}
-		lines.add(approval.Plain(book.ID), approval.Plain(book.Title), book.Status, book.Backend, lessons, day(book.Created))
+		lines.add(book.ID, book.Title, book.Status, book.Backend, lessons, day(book.Created))
 		if book.Status != "active" {
 			lines.paint(2, yellow)
 		}
@@ -51,7 +51,7 @@ func day(text string) string {
 	if len(text) > len("2006-01-02") {
 		text = text[:len("2006-01-02")]
 	}
-	return approval.Plain(text)
+	return text
 }
 
 func (b *bookCommands) create() *cobra.Command {
@@ -64,7 +64,7 @@ func (b *bookCommands) create() *cobra.Command {
 		}
 		return b.show(made, func() {
 			fmt.Fprintf(b.Stdout, "Created %s, %q: book.yaml, a lesson and a summary in the library.\n",
-				made.ID, approval.Plain(made.Title))
+				made.ID, visible.Line(made.Title))
 		})
 	})
 	c.Flags().StringVar(&title, "title", "", "title of the book (default: made from the id)")

@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"remit/internal/engine/approval"
 	"remit/internal/toolsets/books"
 )
 
@@ -56,7 +55,7 @@ func (b *bookCommands) printFindings(book string, findings []books.Finding, errs
 		if where == "" {
 			where = "(the book)"
 		}
-		lines.add(f.Level, approval.Plain(where), f.Rule, approval.Plain(f.Message))
+		lines.add(f.Level, where, f.Rule, f.Message)
 		lines.paint(0, map[string]paint{"error": red, "warning": yellow}[f.Level])
 	}
 	lines.write(b.Stdout)

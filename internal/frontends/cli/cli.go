@@ -110,6 +110,7 @@ func failedIf(failed bool, err error) error {
 
 // Main runs one command line and returns the exit code.
 func (p *Program) Main(ctx context.Context) int {
+	p.Stdout, p.Stderr = escaping(p.Stdout), escaping(p.Stderr)
 	root := p.command()
 	root.InitDefaultCompletionCmd(p.Args...)
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {

@@ -18,6 +18,7 @@ import (
 	"remit/internal/frontends/cli/clients"
 	"remit/internal/toolsets/books"
 	"remit/internal/toolsets/tasks"
+	"remit/internal/visible"
 )
 
 // Lists reads the stored data of a workspace for shell completion. It creates nothing: where there
@@ -157,7 +158,7 @@ func (p *Program) stored(list func(ctx context.Context, from Lists, cmd *cobra.C
 
 // described returns a word with its description, both without invisible characters.
 func described(word, description string) string {
-	return cobra.CompletionWithDesc(approval.Plain(word), cut(approval.Plain(description), maxDescription))
+	return cobra.CompletionWithDesc(visible.Line(word), cut(visible.Line(description), maxDescription))
 }
 
 // completeTask completes n ids of tasks with a status, or of all tasks.

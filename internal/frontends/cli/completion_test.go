@@ -234,8 +234,8 @@ func TestCompletionWithBrokenData(t *testing.T) {
 	p.offers([]string{"call", ""}, listed)
 }
 
-// toolsOf returns the names of the tools of a set. The tests do not list them, so that adding a tool
-// changes no test.
+// toolsOf returns the names of the tools of a set. The tests do not list them, so that adding a
+// tool changes no test.
 func toolsOf(t *testing.T, set string) (names []string) {
 	t.Helper()
 	known, err := catalog.Load()

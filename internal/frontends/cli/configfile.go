@@ -19,6 +19,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 
 	"remit/internal/contract"
+	"remit/internal/visible"
 )
 
 // configFile is a parsed remit.yaml: the settings, the operator's rules for tools, and the position
@@ -187,7 +188,7 @@ func shorten(key string) string {
 	if runes := []rune(key); len(runes) > maxLength {
 		key = string(runes[:maxLength]) + "..."
 	}
-	return strings.Trim(fmt.Sprintf("%q", key), `"`)
+	return visible.Line(key)
 }
 
 func quoted(key string) string { return `"` + shorten(key) + `"` }
@@ -239,6 +240,9 @@ func (f *configFile) forEachKey(node ast.Node, path string, read func(entry) err
 			return f.wrongAt(path, at, "a key must be a plain word; anchors, tags and merge keys are not supported")
 		}
 		e := entry{key: fmt.Sprint(word.GetValue()), at: at, value: pair.Value}
+		if visible.Index(e.key) >= 0 {
+			return f.wrong(at, "key %s has characters that cannot be seen; remove them", quoted(e.key))
+		}
 		if path == "" {
 			e.key = strings.ReplaceAll(e.key, "-", "_") // accept the spelling of the flags
 		}
@@ -357,12 +361,21 @@ func (f *configFile) values(e entry) ([]string, error) {
 		case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode:
 			return nil, f.wrongAt(e.path, e.at, "anchors and tags are not supported; write the value itself")
 		case *ast.LiteralNode:
-			values[i] = node.Value.Value
+			values[i] = strings.TrimRight(node.Value.Value, "\n") // the line break after the last line
 		case ast.ScalarNode:
 			values[i] = fmt.Sprint(node.GetValue())
 		default:
 			return nil, f.wrongAt(e.path, e.at, "must be a single value")
 		}
+		if shown := visible.Text(values[i]); shown != values[i] || !isDescription(e.path) && visible.Index(shown) >= 0 {
+			return nil, f.wrongAt(e.path, e.at, "%s has characters that cannot be seen; remove them", quoted(values[i]))
+		}
 	}
 	return values, nil
+}
+
+// isDescription reports whether a key holds the description of a tool, which may have several
+// lines.
+func isDescription(path string) bool {
+	return strings.HasPrefix(path, "tools.") && strings.HasSuffix(path, ".description")
 }

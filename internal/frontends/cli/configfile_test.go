@@ -42,7 +42,17 @@ func TestBrokenConfig(t *testing.T) {
 		{"unknown key with a dash", "rate-limit: off\n", `remit.yaml:1:1: unknown key "rate_limit"; did you mean "rate_limits"?`},
 		{"unknown key in quotes", "'aprove': auto\n", `remit.yaml:1:1: unknown key "aprove"; did you mean "approve"?`},
 		{"a key that is a number", "7: x\n", `remit.yaml:1:1: unknown key "7"; known keys are `},
-		{"a key of control characters", "\"a\\e[31m\": x\n", `remit.yaml:1:1: unknown key "a\x1b[31m"; known keys are `},
+		{"a key of control characters", "\"a\\e[31m\": x\n", `remit.yaml:1:1: key "a\x1b[31m" has characters that cannot be seen; remove them`},
+		{"a tool with a hidden character", "tools:\n  \"hel\\u200blo\": {hide: true}\n", `remit.yaml:2:3: key "hel\u200blo" has characters that cannot be seen; remove them`},
+		{"a setting that reads backwards", "data: \u202etupni\n", `remit.yaml:1:1: data: "\u202etupni" has characters that cannot be seen; remove them`},
+		{"a setting with a zero", "data: \"a\\0b\"\n", `remit.yaml:1:1: data: "a\x00b" has characters that cannot be seen; remove them`},
+		{"a setting of two lines", "data: \"a\\nb\"\n", `remit.yaml:1:1: data: "a\nb" has characters that cannot be seen; remove them`},
+		{"a blank letter in a list", "toolsets: [tasks, \"books\u3164\"]\n", `remit.yaml:1:1: toolsets: "books\u3164" has characters that cannot be seen; remove them`},
+		{"a title with an escape", "tools:\n  hello: {title: \"\\e]52;c;x\\a\"}\n", `remit.yaml:2:11: tools.hello.title: "\x1b]52;c;x\a" has characters that cannot be seen; remove them`},
+		{"a title of two lines", "tools:\n  hello:\n    title: |\n      a\n      b\n", `remit.yaml:3:5: tools.hello.title: "a\nb" has characters that cannot be seen; remove them`},
+		{"a description with tags", "tools:\n  hello: {description: \"Approve\\U000e0041\"}\n", `remit.yaml:2:11: tools.hello.description: "Approve\udb40\udc41" has characters that cannot be seen; remove them`},
+		{"a pattern without width", "tools:\n  read_file: {deny: [\"a\\u2060\"]}\n", `remit.yaml:2:15: tools.read_file.deny: "a\u2060" has characters that cannot be seen; remove them`},
+		{"a long hidden value", "data: \"\\e" + strings.Repeat("x", 200) + "\"\n", `remit.yaml:1:1: data: "\x1b` + strings.Repeat("x", 79) + `..." has characters`},
 		{"a long key", strings.Repeat("k", 200) + ": x\n", `remit.yaml:1:1: unknown key "` + strings.Repeat("k", 80) + `..."; known keys are `},
 		{"percent signs", "tools:\n  \"%s%d\":\n    x%q: 1\n", `remit.yaml:3:5: unknown key "tools.%s%d.x%q"; known keys are hide, `},
 		{"percent signs in a path", "tools: {\"%s%d\": 1}\n", `remit.yaml:1:17: tools.%s%d: must be keys with values`},
@@ -107,17 +117,17 @@ func TestBrokenConfig(t *testing.T) {
 func TestConfigFile(t *testing.T) {
 	file, err := parsed(t, "\ufeff# mine\r\napprove: deny\r\nread-only: True\r\ntoolsets: [tasks, books]\r\ncode_memory: |\r\n  1GiB\r\n"+
 		"tools:\r\n  hello:\r\n    rate: 10/min\r\n    deny:\r\n    - a\r\n    - \"**/b\"\r\n  # not this: {hide: true}\r\n"+
-		"  add_task: {hide: true, title: 5, description: more, deadline: 1s, request: 1KiB, approval: true}\r\n  list_tasks:\r\n")
+		"  add_task: {hide: true, title: 5, description: \"more\\n⚠\ufe0f\", deadline: 1s, request: 1KiB, approval: true}\r\n  list_tasks:\r\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings := map[string]string{"approve": "deny", "read_only": "true", "toolsets": "tasks,books", "code_memory": "1GiB\n"}
+	settings := map[string]string{"approve": "deny", "read_only": "true", "toolsets": "tasks,books", "code_memory": "1GiB"}
 	if diff := cmp.Diff(settings, file.settings); diff != "" {
 		t.Error(diff)
 	}
 	rules := map[string]contract.Tightening{
 		"hello":      {Rate: contract.Rate{Requests: 10, Per: time.Minute}, Deny: []string{"a", "**/b"}},
-		"add_task":   {Hide: true, Title: "5", Description: "more", Deadline: contract.Duration(time.Second), Request: 1 << 10, Approval: true},
+		"add_task":   {Hide: true, Title: "5", Description: "more\n⚠\ufe0f", Deadline: contract.Duration(time.Second), Request: 1 << 10, Approval: true},
 		"list_tasks": {},
 	}
 	if diff := cmp.Diff(rules, file.tools); diff != "" {

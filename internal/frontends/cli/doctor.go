@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"remit/internal/engine/approval"
+	"remit/internal/visible"
 )
 
 // Status is the result of a check.
@@ -106,7 +106,7 @@ func checkConfiguration(s *Settings) Check {
 	if len(s.Untrusted) > 0 {
 		c.Status = StatusWarn
 		c.Finding = fmt.Sprintf("%s is not trusted, so %d of its entries are not in force: %s", s.Config, len(s.Untrusted),
-			approval.Plain(strings.Join(convert(s.Untrusted, Entry.String), ", ")))
+			visible.Line(strings.Join(convert(s.Untrusted, Entry.String), ", ")))
 		c.Fix = "Review them with \"remit trust\", or remove them from the file."
 	}
 	return c

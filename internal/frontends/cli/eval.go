@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/spf13/cobra"
+	"remit/internal/visible"
 
-	"remit/internal/engine/approval"
+	"github.com/spf13/cobra"
 )
 
 // Evaluation is the search quality that was measured on one test set.
@@ -54,7 +54,7 @@ func (p *Program) eval(ctx context.Context, files []string) error {
 		if m.Unanswered+m.Missing > 0 {
 			fmt.Fprintf(p.Stderr, "remit: %s: skipped %d questions without an answer; %d answers are not among the "+
 				"documents and count as not found\n",
-				approval.Plain(m.Set), m.Unanswered, m.Missing)
+				visible.Line(m.Set), m.Unanswered, m.Missing)
 		}
 	}
 	return p.show(measured, func() {
@@ -62,7 +62,7 @@ func (p *Program) eval(ctx context.Context, files []string) error {
 		t.add("SET", "DOCUMENTS", "QUESTIONS", "METHOD", "NDCG@10", "RECALL@10")
 		for _, m := range measured {
 			for _, s := range m.Scores {
-				t.add(approval.Plain(m.Set), strconv.Itoa(m.Documents), strconv.Itoa(m.Questions), s.Method,
+				t.add(visible.Line(m.Set), strconv.Itoa(m.Documents), strconv.Itoa(m.Questions), s.Method,
 					fmt.Sprintf("%.3f", s.NDCG), fmt.Sprintf("%.3f", s.Recall))
 			}
 		}

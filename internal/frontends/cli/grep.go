@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"remit/internal/engine/approval"
 	"remit/internal/toolsets/codebase"
+	"remit/internal/visible"
 )
 
 // Code searches the text of the project. codebase.Lines implements it.
@@ -150,7 +150,7 @@ func (g *grepCommands) verdict(s codebase.Summary) error {
 		fmt.Fprintf(g.Stderr, "Only the first %d of %d %s are shown.\n", g.limit, all, things)
 	}
 	if s.Incomplete {
-		fmt.Fprintf(g.Stderr, "remit: the search is incomplete: %s\n", approval.Plain(s.Reason))
+		fmt.Fprintf(g.Stderr, "remit: the search is incomplete: %s\n", visible.Line(s.Reason))
 	}
 	switch {
 	case s.Matches > 0:
@@ -178,7 +178,7 @@ func (g *grepCommands) exit(err error) error {
 	case errors.Is(err, context.Canceled):
 		err = errors.New("interrupted")
 	}
-	fmt.Fprintf(g.Stderr, "remit: %s\n", approval.Plain(message(err)))
+	fmt.Fprintf(g.Stderr, "remit: %s\n", visible.Line(message(err)))
 	return failure{ExitUsage}
 }
 

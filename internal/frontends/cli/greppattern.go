@@ -7,8 +7,8 @@ import (
 	"regexp"
 	"strings"
 
-	"remit/internal/engine/approval"
 	"remit/internal/toolsets/codebase"
+	"remit/internal/visible"
 )
 
 // explained prints where the pattern is wrong. It returns other errors unchanged.
@@ -18,7 +18,7 @@ func (g *grepCommands) explained(err error, pattern string) error {
 		return err
 	}
 	fmt.Fprintf(g.Stderr, "remit: the pattern is wrong at column %d: %s\n%s",
-		wrong.Column, approval.Plain(wrong.Reason), caret(pattern, wrong.Column))
+		wrong.Column, visible.Line(wrong.Reason), caret(pattern, wrong.Column))
 	return failure{ExitUsage}
 }
 
@@ -27,7 +27,7 @@ func (g *grepCommands) explained(err error, pattern string) error {
 func caret(pattern string, column int) string {
 	runes := []rune(pattern)
 	at := min(max(column-1, 0), len(runes))
-	text, before := approval.Plain(pattern), approval.Plain(string(runes[:at]))
+	text, before := visible.Line(pattern), visible.Line(string(runes[:at]))
 	if columns(text) > 76 {
 		return ""
 	}
@@ -91,7 +91,7 @@ func pathGlobs(given string) ([]string, error) {
 	case clean == ".":
 		return nil, nil
 	case path.IsAbs(clean) || clean == ".." || strings.HasPrefix(clean, "../"):
-		return nil, fmt.Errorf("%s is outside the workspace; name another workspace with --root", approval.Plain(given))
+		return nil, fmt.Errorf("%s is outside the workspace; name another workspace with --root", visible.Line(given))
 	case isGlob(given):
 		glob, err := nameGlob(strings.TrimPrefix(given, "./"))
 		return []string{glob}, err
@@ -104,7 +104,7 @@ func pathGlobs(given string) ([]string, error) {
 func nameGlob(name string) (string, error) {
 	switch {
 	case strings.HasPrefix(name, "!"):
-		return "", fmt.Errorf("--glob %s: excluding files is not supported; name the files to search", approval.Plain(name))
+		return "", fmt.Errorf("--glob %s: excluding files is not supported; name the files to search", visible.Line(name))
 	case name == "":
 		return "", errors.New("--glob needs a name or a path, such as '*.go'")
 	case !strings.Contains(name, "/"):

@@ -12,8 +12,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"remit/internal/engine/approval"
 	"remit/internal/toolsets/codebase"
+	"remit/internal/visible"
 )
 
 // grepPrinter prints matches while the search runs.
@@ -31,22 +31,49 @@ const (
 	boldRed paint = "1;31"
 )
 
-// output is a buffered writer that knows whether it writes to a terminal.
+// output is a buffered writer that knows whether it writes to a terminal. There it escapes the
+// hidden characters of all text.
 type output struct {
-	*bufio.Writer
+	buffer *bufio.Writer
 	screen bool // it is a terminal
 	colour bool
 }
 
 func newOutput(w io.Writer, screen, colour bool) *output {
-	return &output{Writer: bufio.NewWriterSize(w, 64<<10), screen: screen, colour: colour}
+	return &output{buffer: bufio.NewWriterSize(unescaped(w), 64<<10), screen: screen, colour: colour}
 }
 
-// print writes texts. The writer keeps the first error, and broken returns it.
+// Write writes a text.
+func (o *output) Write(text []byte) (int, error) {
+	_, err := o.buffer.WriteString(o.text(string(text)))
+	return len(text), err
+}
+
+// Flush writes the buffered text.
+func (o *output) Flush() error { return o.buffer.Flush() }
+
+// print writes texts. The buffer keeps the first error, and broken returns it.
 func (o *output) print(texts ...string) {
 	for _, text := range texts {
-		_, _ = o.WriteString(text)
+		_, _ = o.buffer.WriteString(o.text(text))
 	}
+}
+
+// paint writes a text in a colour, if colours are on.
+func (o *output) paint(text string, p paint) {
+	text = o.text(text)
+	if o.colour {
+		text = p.on(text)
+	}
+	_, _ = o.buffer.WriteString(text) // as in print
+}
+
+// text returns a text with hidden characters escaped for a terminal, and unchanged for scripts.
+func (o *output) text(text string) string {
+	if o.screen {
+		return visible.Text(text)
+	}
+	return text
 }
 
 // broken returns the error of an earlier write.
@@ -54,33 +81,12 @@ func (o *output) broken() error {
 	if o.screen {
 		return o.Flush()
 	}
-	_, err := o.Write(nil)
+	_, err := o.buffer.Write(nil)
 	return err
 }
 
-// coloured returns text in a colour, if colours are on.
-func (o *output) coloured(text string, p paint) string {
-	if !o.colour {
-		return text
-	}
-	return "\x1b[" + string(p) + "m" + text + "\x1b[0m"
-}
-
-// name returns a path for printing, quoted if it contains control characters.
-func (o *output) name(path string) string { return o.coloured(quotePath(path), magenta) }
-
-// text returns text from a file for printing: unchanged for scripts, and without control characters
-// for a terminal.
-func (o *output) text(text string) string {
-	if !o.screen || !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsGraphic(r) && r != '\t' }) {
-		return text
-	}
-	parts := strings.Split(text, "\t")
-	for i := range parts {
-		parts[i] = approval.Plain(parts[i])
-	}
-	return strings.Join(parts, "\t")
-}
+// name prints a path, quoted if it contains control characters.
+func (o *output) name(path string) { o.paint(quotePath(path), magenta) }
 
 // quotePath returns a path, quoted if it has invisible characters.
 func quotePath(path string) string {
@@ -136,7 +142,8 @@ func (p *linePrinter) begin(path string) {
 		p.print("--\n")
 	}
 	if p.screen {
-		p.print(p.name(path), "\n")
+		p.name(path)
+		p.print("\n")
 	}
 	p.path, p.last, p.any = path, 0, true
 }
@@ -154,7 +161,7 @@ func (p *linePrinter) line(l *codebase.Line) {
 	if p.columns {
 		p.print(strconv.Itoa(l.Column), ":")
 	}
-	p.print(p.highlighted(l.Text))
+	p.highlighted(l.Text)
 	if l.Cut && p.screen {
 		p.print(" […]")
 	}
@@ -179,31 +186,32 @@ func (p *linePrinter) release(next int) {
 // contextLine prints a context line.
 func (p *linePrinter) contextLine(number int, text string) {
 	p.start(number, "-")
-	p.print(p.text(text), "\n")
+	p.print(text, "\n")
 }
 
 // start prints the prefix of a line: its path and number.
 func (p *linePrinter) start(number int, sign string) {
 	if !p.screen {
-		p.print(p.name(p.path), sign)
+		p.name(p.path)
+		p.print(sign)
 	}
-	p.print(p.coloured(strconv.Itoa(number), green), sign)
+	p.paint(strconv.Itoa(number), green)
+	p.print(sign)
 }
 
-// highlighted returns a line with its matches highlighted.
-func (p *linePrinter) highlighted(line string) string {
-	if p.marks == nil {
-		return p.text(line)
-	}
-	var b strings.Builder
+// highlighted prints a line with its matches highlighted.
+func (p *linePrinter) highlighted(line string) {
 	at := 0
-	for _, m := range p.marks(line) {
-		if m[1] > m[0] {
-			b.WriteString(p.text(line[at:m[0]]) + p.coloured(p.text(line[m[0]:m[1]]), boldRed))
-			at = m[1]
+	if p.marks != nil {
+		for _, m := range p.marks(line) {
+			if m[1] > m[0] {
+				p.print(line[at:m[0]])
+				p.paint(line[m[0]:m[1]], boldRed)
+				at = m[1]
+			}
 		}
 	}
-	return b.String() + p.text(line[at:])
+	p.print(line[at:])
 }
 
 // tallyPrinter prints the names of files, and with count the number of matching lines.
@@ -223,12 +231,12 @@ func (p *tallyPrinter) file(f codebase.Found) bool {
 }
 
 func (p *tallyPrinter) release() {
-	switch {
-	case p.held.Count == 0:
-	case p.count:
-		p.print(p.name(p.held.Path), ":", strconv.Itoa(p.held.Count), "\n")
-	default:
-		p.print(p.name(p.held.Path), "\n")
+	if p.held.Count > 0 {
+		p.name(p.held.Path)
+		if p.count {
+			p.print(":", strconv.Itoa(p.held.Count))
+		}
+		p.print("\n")
 	}
 	p.held = codebase.Found{}
 }

@@ -6,14 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
-	"remit/internal/engine/approval"
 	"remit/internal/toolsets/codebase/knowledge"
+	"remit/internal/visible"
 )
 
 // indexProgress returns the progress of indexing: first of the files, then of the embeddings.
@@ -97,7 +98,7 @@ func (k *knowledgeCommands) query(args []string) (knowledge.Query, error) {
 // show prints the results.
 func (k *knowledgeCommands) show(found knowledge.Answer) error {
 	if found.State.Note != "" {
-		fmt.Fprintf(k.Stderr, "remit: %s\n", approval.Plain(found.State.Note))
+		fmt.Fprintf(k.Stderr, "remit: %s\n", visible.Line(found.State.Note))
 	}
 	for i := range found.Hits {
 		hit := &found.Hits[i]
@@ -132,22 +133,24 @@ const firstLines = 4
 
 // showOne prints a heading for a result, and its text below.
 func (k *knowledgeCommands) showOne(out *output, r *knowledge.Hit) {
-	where := ""
-	if r.Path != "" {
-		where = fmt.Sprintf("  %s:%d", out.name(r.Path), r.Line)
-	}
-	about := r.Type
+	out.paint(fmt.Sprintf("%.2f", r.Score), green)
+	out.print("  ", r.Type)
 	if r.Module != "" {
-		about += "  " + approval.Plain(r.Module)
+		out.print("  ", visible.Line(r.Module))
 	}
-	out.print(out.coloured(fmt.Sprintf("%.2f", r.Score), green), "  ", about, where, "\n")
+	if r.Path != "" {
+		out.print("  ")
+		out.name(r.Path)
+		out.print(":", strconv.Itoa(r.Line))
+	}
+	out.print("\n")
 	lines := strings.Split(strings.TrimRight(r.Content, "\n"), "\n")
 	for i, line := range lines {
 		if i == firstLines && !k.full && len(lines) > firstLines+1 {
 			out.print(fmt.Sprintf("      ... %d more lines\n", len(lines)-firstLines))
 			break
 		}
-		line = approval.Plain(strings.ReplaceAll(line, "\t", "    "))
+		line = visible.Line(strings.ReplaceAll(line, "\t", "    "))
 		if maxWidth := widthOf(k.Stdout); maxWidth > 0 && !k.full {
 			line = cut(line, maxWidth-7)
 		}
@@ -178,9 +181,9 @@ func (k *knowledgeCommands) index(cmd *cobra.Command, w Workspace, _ []string) e
 		return writeJSON(k.Stdout, state)
 	}
 	_, err = fmt.Fprintf(k.Stdout, "%d files, %d chunks indexed with %s; checked %d files in %s\n",
-		state.Files, state.Chunks, approval.Plain(state.Model), state.Done, time.Since(begun).Round(100*time.Millisecond))
+		state.Files, state.Chunks, visible.Line(state.Model), state.Done, time.Since(begun).Round(100*time.Millisecond))
 	if state.Note != "" {
-		fmt.Fprintf(k.Stderr, "remit: %s\n", approval.Plain(state.Note))
+		fmt.Fprintf(k.Stderr, "remit: %s\n", visible.Line(state.Note))
 	}
 	return err
 }

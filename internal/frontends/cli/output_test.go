@@ -3,8 +3,13 @@ package cli
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
+
+	"remit/internal/engine/approval"
+	"remit/internal/toolsets/codebase"
+	"remit/internal/visible"
 )
 
 type fullDisk struct{}
@@ -42,5 +47,86 @@ func TestNoAddressIsShownWithItsPassword(t *testing.T) {
 		if shown := withoutPassword(address); shown != address {
 			t.Errorf("%s is shown as %s", address, shown)
 		}
+	}
+}
+
+// TestOutputOnATerminal checks that the program's own colours reach a terminal, and nothing of the
+// data that could control it.
+func TestOutputOnATerminal(t *testing.T) {
+	t.Parallel()
+	const hostile = "a\x1b[8m\u202e\u3164\nb\t"
+	for name, tc := range map[string]struct {
+		print func(w *visible.Writer)
+		want  string
+	}{
+		"table": {func(w *visible.Writer) {
+			rows := table{colour: true}
+			rows.add("x", hostile)
+			rows.paint(1, red)
+			rows.write(w)
+		}, "x  \x1b[31m" + `a\x1b[8m\u202e\u3164\nb\t` + "\x1b[0m\n"},
+		"an empty table": {func(w *visible.Writer) { (&table{empty: hostile}).write(w) }, `a\x1b[8m\u202e\u3164` + "\nb\t\n"},
+		"JSON": {
+			func(w *visible.Writer) { _ = writeJSON(w, []string{hostile, "\x7f\U000e0041"}) },
+			"[\n  " + `"a\u001b[8m\u202e\u3164\nb\t",` + "\n  " + `"\u007f\udb40\udc41"` + "\n]\n",
+		},
+		"JSON lines": {func(w *visible.Writer) {
+			p := &jsonPrinter{output: newOutput(w, true, true), tally: true}
+			p.file(codebase.Found{Path: hostile, Count: 1})
+		}, `{"file":"a\u001b[8m\u202e\u3164\nb\t","count":1}` + "\n"},
+		"names": {func(w *visible.Writer) {
+			p := &tallyPrinter{output: newOutput(w, true, true)}
+			p.file(codebase.Found{Path: "a\u3164", Count: 1})
+			_ = p.end(codebase.Summary{})
+		}, "\x1b[35m" + `a\u3164` + "\x1b[0m\n"},
+		"an answer": {func(w *visible.Writer) { _ = (&Program{Stdout: w}).printBody([]byte("\"\u202e\"")) }, `"\u202e"` + "\n"},
+	} {
+		var out bytes.Buffer
+		tc.print(&visible.Writer{Terminal: &out})
+		if out.String() != tc.want {
+			t.Errorf("%s: %q, want %q", name, out.String(), tc.want)
+		}
+	}
+}
+
+// TestRequestsOnATerminal checks that callers and people cannot hide anything from who decides.
+func TestRequestsOnATerminal(t *testing.T) {
+	t.Parallel()
+	const hostile = "a\x1b]52;c;cm0=\a\u009b2J\u202e\u200b\u3164\r\x7f"
+	r := approval.Request{
+		ID: "k3v9q2xa7m", Tool: "t" + hostile, Principal: "p" + hostile, DecidedBy: "d" + hostile, Reason: "r" + hostile,
+		Arguments: []byte("{\"\u202ek\":\"\u009bv\"}"),
+	}
+	for name, tc := range map[string]struct {
+		print func(p *Program)
+		want  []string
+	}{
+		"list":   {func(p *Program) { p.printRequests([]approval.Request{r}) }, []string{`  ta\x1b]52;`, `pa\x1b]52;c;cm0=\a\u009b2J\u202e\u200b\u3164\r\u007f  {`}},
+		"JSON":   {func(p *Program) { _ = writeJSON(p.Stdout, viewOf(r)) }, []string{`"principal": "pa\u001b]52`, `"reason": "ra\u001b`, `"decided_by": "da`, `"\u202ek": "\u009bv"`}},
+		"prompt": {func(p *Program) { fmt.Fprint(p.Stdout, r.Wording()) }, []string{`(ta\x1b]52;`, `\u202ek: "\u009bv"`}},
+	} {
+		var out bytes.Buffer
+		tc.print(&Program{Stdout: &visible.Writer{Terminal: &out}})
+		for _, want := range tc.want {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%s: %q lacks %q", name, out.String(), want)
+			}
+		}
+		if strings.ContainsAny(out.String(), "\x1b\a\u009b\u202e\u200b\u3164\r\x7f") {
+			t.Errorf("%s: %q", name, out.String())
+		}
+	}
+}
+
+// TestOtherOutputIsUnchanged checks that only a terminal is escaped.
+func TestOtherOutputIsUnchanged(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	if escaping(&out) != &out {
+		t.Error("a buffer is taken for a terminal")
+	}
+	screen := &visible.Writer{Terminal: &out}
+	if escaping(screen) != screen || unescaped(screen) != &out || unescaped(&out) != &out {
+		t.Error("a terminal is escaped twice")
 	}
 }

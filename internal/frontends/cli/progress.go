@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"remit/internal/engine/approval"
 	"remit/internal/toolsets/books"
+	"remit/internal/visible"
 )
 
 // Progress is the state of a long operation.
@@ -35,7 +35,7 @@ const (
 
 // bar returns a progress bar on stderr.
 func (p *Program) bar(what string) *bar {
-	return &bar{out: p.Stderr, what: what, maxWidth: widthOf(p.Stderr), now: time.Now, begun: time.Now()}
+	return &bar{out: unescaped(p.Stderr), what: what, maxWidth: widthOf(p.Stderr), now: time.Now, begun: time.Now()}
 }
 
 // update shows the progress.
@@ -45,7 +45,7 @@ func (b *bar) update(at Progress) {
 		return
 	}
 	b.drawn = now
-	line := cut(b.line(at, now.Sub(b.begun)), b.maxWidth-1) // writing the last column would wrap
+	line := cut(visible.Line(b.line(at, now.Sub(b.begun))), b.maxWidth-1) // writing the last column would wrap
 	fmt.Fprint(b.out, "\r"+line+strings.Repeat(" ", max(b.maxWidth-1-columns(line), 0)))
 }
 
@@ -63,9 +63,8 @@ func (b *bar) end() {
 
 // line returns the text of the bar.
 func (b *bar) line(at Progress, took time.Duration) string {
-	name := approval.Plain(at.Name)
 	if at.Total <= 0 {
-		return fmt.Sprintf("%s  %s  %s", b.what, at.amount(at.Done), name)
+		return fmt.Sprintf("%s  %s  %s", b.what, at.amount(at.Done), at.Name)
 	}
 	done := float64(min(at.Done, at.Total)) / float64(at.Total)
 	const cells = 20
@@ -75,7 +74,7 @@ func (b *bar) line(at Progress, took time.Duration) string {
 		left = "  " + remaining(time.Duration(float64(took)/done)-took)
 	}
 	return fmt.Sprintf("%s  [%s%s] %3.0f %%  %s of %s%s  %s", b.what, strings.Repeat("#", full), strings.Repeat(".", cells-full),
-		100*done, at.amount(at.Done), at.amount(at.Total), left, name)
+		100*done, at.amount(at.Done), at.amount(at.Total), left, at.Name)
 }
 
 // amount formats n with the unit.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 
+	"remit/internal/visible"
+
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 	"golang.org/x/text/width"
@@ -29,12 +31,16 @@ type cell struct{ row, column int }
 // paint is the ANSI code of a colour.
 type paint string
 
+// on returns a text in the colour. The text must have been escaped.
+func (p paint) on(text string) string { return "\x1b[" + string(p) + "m" + text + "\x1b[0m" }
+
 const (
 	red    paint = "31"
 	yellow paint = "1;33" // bold as well
 )
 
-func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+// add adds a row. Each cell stays on its line: its hidden characters are escaped.
+func (t *table) add(cells ...string) { t.rows = append(t.rows, convert(cells, visible.Line)) }
 
 // paint sets the colour of a cell in the last row.
 func (t *table) paint(column int, p paint) {
@@ -49,7 +55,7 @@ func (t *table) write(w io.Writer) {
 		fmt.Fprintln(w, t.empty)
 		return
 	}
-	t.writeWithin(w, widthOf(w))
+	t.writeWithin(unescaped(w), widthOf(w)) // add has escaped the cells
 }
 
 // writeWithin writes lines of at most maxWidth columns. 0 means no limit.
@@ -109,13 +115,13 @@ func (t *table) coloured(at cell, text string) string {
 	if !ok || !t.colour || text == "" {
 		return text
 	}
-	return "\x1b[" + string(p) + "m" + text + "\x1b[0m"
+	return p.on(text)
 }
 
 // widthOf returns the number of columns of a terminal, 80 if the terminal does not report it, and 0
 // for any other writer, whose lines are never truncated.
 func widthOf(w io.Writer) int {
-	f, ok := w.(*os.File)
+	f, ok := unescaped(w).(*os.File)
 	if !ok || !isTerminal(f) {
 		return 0
 	}
@@ -126,8 +132,29 @@ func widthOf(w io.Writer) int {
 }
 
 func isTerminal(stream any) bool {
+	if w, ok := stream.(*visible.Writer); ok {
+		stream = w.Terminal
+	}
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// escaping returns a writer that escapes hidden characters if w is a terminal, so that nothing a
+// command prints can control it. Other writers get every byte unchanged.
+func escaping(w io.Writer) io.Writer {
+	if _, done := w.(*visible.Writer); done || !isTerminal(w) {
+		return w
+	}
+	return &visible.Writer{Terminal: w}
+}
+
+// unescaped returns the writer beneath escaping, for control sequences of our own, such as colours.
+// Data must be escaped before it is written there.
+func unescaped(w io.Writer) io.Writer {
+	if escaped, ok := w.(*visible.Writer); ok {
+		return escaped.Terminal
+	}
+	return w
 }
 
 // colours reports whether stdout shows colours and the user has not switched them off.

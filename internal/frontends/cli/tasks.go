@@ -13,7 +13,7 @@ import (
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
-	"remit/internal/engine/approval"
+	"remit/internal/visible"
 )
 
 // tasksCommand returns the command that lists tasks, with its subcommands.
@@ -100,7 +100,7 @@ func (t *taskCommands) reported(cmd *cobra.Command, errs ...error) error {
 		if !errors.As(err, &r) {
 			return err
 		}
-		fmt.Fprintf(t.Stderr, "remit: %s\n", approval.Plain(err.Error()))
+		fmt.Fprintf(t.Stderr, "remit: %s\n", visible.Line(err.Error()))
 		if r.kind != contract.Pending {
 			end, next = failure{ExitFailed}, t.nextStep(cmd, r.kind)
 		}
@@ -115,7 +115,7 @@ func (t *taskCommands) reported(cmd *cobra.Command, errs ...error) error {
 func (t *taskCommands) nextStep(cmd *cobra.Command, kind contract.Kind) string {
 	switch kind {
 	case contract.NotFound:
-		return fmt.Sprintf("Run \"remit tasks --all --user %s\" to list all tasks.", approval.Plain(t.user))
+		return fmt.Sprintf("Run \"remit tasks --all --user %s\" to list all tasks.", visible.Line(t.user))
 	case contract.Invalid:
 		return fmt.Sprintf("Run %q for help.", cmd.CommandPath()+" --help")
 	default:
@@ -137,7 +137,7 @@ func parseTask(data jsontree.Value) (taskView, error) {
 	if err := data.Decode(&s); err != nil {
 		return s, fmt.Errorf("read a task: %w", err)
 	}
-	s.Title = approval.Plain(s.Title)
+	s.Title = visible.Line(s.Title)
 	return s, nil
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"remit/internal/contract/jsontree"
-	"remit/internal/engine/approval"
+	"remit/internal/visible"
 )
 
 // list returns the command that lists tasks. It is used twice: for "tasks" and for "tasks list".
@@ -160,8 +160,8 @@ func (t *taskCommands) printNoTasks(filtered, all bool) {
 		what = "no tasks"
 	}
 	if filtered {
-		fmt.Fprintf(t.Stdout, "No task of %s matches. Run \"remit tasks --all\" to list all tasks.\n", approval.Plain(t.user))
+		fmt.Fprintf(t.Stdout, "No task of %s matches. Run \"remit tasks --all\" to list all tasks.\n", visible.Line(t.user))
 		return
 	}
-	fmt.Fprintf(t.Stdout, "%s has %s. Add one: remit tasks add Buy milk --due tomorrow\n", approval.Plain(t.user), what)
+	fmt.Fprintf(t.Stdout, "%s has %s. Add one: remit tasks add Buy milk --due tomorrow\n", visible.Line(t.user), what)
 }

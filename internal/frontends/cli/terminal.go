@@ -7,6 +7,7 @@ import (
 
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
+	"remit/internal/visible"
 )
 
 // terminal lets a call interact with the person at the terminal.
@@ -19,9 +20,9 @@ func (t terminal) Progress(done, total float64, message string) {
 	switch {
 	case !isTerminal(t.program.Stderr):
 	case total > 0:
-		fmt.Fprintf(t.program.Stderr, "%3.0f %% %s\n", 100*done/total, message)
+		fmt.Fprintf(t.program.Stderr, "%3.0f %% %s\n", 100*done/total, visible.Line(message))
 	default:
-		fmt.Fprintf(t.program.Stderr, "%g %s\n", done, message)
+		fmt.Fprintf(t.program.Stderr, "%g %s\n", done, visible.Line(message))
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
-	"remit/internal/engine/approval"
 	"remit/internal/engine/identity"
 	"remit/internal/engine/ratelimit"
 )
@@ -252,7 +251,7 @@ func (p *Program) printTokens(tokens []identity.Token, now time.Time) {
 	t.add("ID", "NAME", "STATE", "SCOPES", "USER", "EXPIRES", "LAST USED")
 	for i := range tokens {
 		n := &tokens[i]
-		t.add(n.ID, approval.Plain(n.Name), n.StateLabel(now), n.Scopes.String(), approval.Plain(n.User), p.minute(n.Expires), p.minute(n.Used))
+		t.add(n.ID, n.Name, n.StateLabel(now), n.Scopes.String(), n.User, p.minute(n.Expires), p.minute(n.Used))
 	}
 	t.write(p.Stdout)
 }
@@ -292,7 +291,7 @@ func (p *Program) tokenLink() *cobra.Command {
 			if name == "" {
 				name = loginName()
 			}
-			question := fmt.Sprintf("Create a link that signs %q in to the console as %s?", approval.Plain(name), r)
+			question := fmt.Sprintf("Create a link that signs %q in to the console as %s?", name, r)
 			if err := p.requireConsent(ctx, question); err != nil {
 				return err
 			}

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"remit/internal/contract/jsontree"
-	"remit/internal/engine/approval"
 	"remit/internal/engine/identity"
 )
 
@@ -43,7 +42,7 @@ func (p *Program) printSessions(people []identity.Session) {
 	t := table{empty: "Nobody is signed in at the console. \"remit token link\" creates a sign-in link."}
 	t.add("NAME", "ROLE", "SIGNED IN", "LAST SEEN", "ENDS")
 	for _, s := range people {
-		t.add(approval.Plain(s.Name), s.Role.String(), p.minute(s.Created), p.minute(s.Seen), p.minute(s.Expires))
+		t.add(s.Name, s.Role.String(), p.minute(s.Created), p.minute(s.Seen), p.minute(s.Expires))
 	}
 	t.write(p.Stdout)
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"remit/internal/contract"
-	"remit/internal/engine/approval"
 	"remit/internal/engine/identity"
+	"remit/internal/visible"
 )
 
 // A configuration file in the workspace may have come with a clone. It may restrict what agents can
@@ -219,7 +219,7 @@ func realPath(name string) string {
 func describeEntries(entries []Entry) string {
 	var b strings.Builder
 	for _, e := range entries {
-		fmt.Fprintf(&b, "  %s\n", approval.Plain(e.String()))
+		fmt.Fprintf(&b, "  %s\n", visible.Line(e.String()))
 	}
 	return b.String()
 }
@@ -406,7 +406,7 @@ func (p *Program) showTrust(s *Settings) error {
 		t.add("TRUSTED", "SETTING", "VALUE")
 		for _, e := range view.Entries {
 			state := map[bool]string{true: "yes", false: "no"}[e.Trusted]
-			t.add(state, e.Key, approval.Plain(strings.TrimPrefix(e.String(), e.Key+": ")))
+			t.add(state, e.Key, visible.Line(strings.TrimPrefix(e.String(), e.Key+": ")))
 		}
 		t.write(p.Stdout)
 		fmt.Fprintf(p.Stdout, "\nWhere nobody can be asked, such as in a container, REMIT_TRUST=%s trusts exactly these entries.\n", view.Digest)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"remit/internal/visible"
 )
 
 // errNoTerminal is returned where only a person may act, and no person can be asked.
@@ -32,7 +34,7 @@ func (p *Program) askPerson(ctx context.Context, text string) (string, error) {
 // ask shows text and reads a line. A read cannot be interrupted, so its goroutine is abandoned when
 // ctx is done.
 func ask(ctx context.Context, tty io.ReadWriter, text string) (string, error) {
-	if _, err := io.WriteString(tty, text); err != nil {
+	if _, err := io.WriteString(tty, visible.Text(text)); err != nil {
 		return "", fmt.Errorf("ask at the terminal: %w", err)
 	}
 	type reply struct {

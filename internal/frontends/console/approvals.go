@@ -14,6 +14,7 @@ import (
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine/approval"
 	"remit/internal/engine/identity"
+	"remit/internal/visible"
 )
 
 // requestRow is a request in a list. The caller may have written all of it, so invisible characters
@@ -26,9 +27,9 @@ type requestRow struct {
 
 func rowOf(r approval.Request, now time.Time) requestRow {
 	return requestRow{
-		ID: r.ID, Summary: approval.Plain(r.Summary), Tool: approval.Plain(r.Tool), Principal: approval.Plain(r.Principal),
-		Clipped: clip(approval.Plain(string(r.Arguments[:min(len(r.Arguments), 600)])), 140),
-		State:   stateOf(r, now), By: approval.Plain(r.DecidedBy), Created: r.CreatedAt, Expires: r.ExpiresAt,
+		ID: r.ID, Summary: visible.Line(r.Summary), Tool: visible.Line(r.Tool), Principal: visible.Line(r.Principal),
+		Clipped: clip(visible.Line(string(r.Arguments[:min(len(r.Arguments), 600)])), 140),
+		State:   stateOf(r, now), By: visible.Line(r.DecidedBy), Created: r.CreatedAt, Expires: r.ExpiresAt,
 	}
 }
 
@@ -202,7 +203,7 @@ func (v *visit) loadRequest() (approval.Store, approval.Request, error) {
 func (v *visit) requestPage(r approval.Request) requestPage {
 	now := v.Now()
 	page := requestPage{
-		requestRow: rowOf(r, now), Version: approval.Plain(r.Version), Digest: approval.Plain(r.Digest), Reason: approval.Plain(r.Reason),
+		requestRow: rowOf(r, now), Version: visible.Line(r.Version), Digest: visible.Line(r.Digest), Reason: visible.Line(r.Reason),
 		Decided: r.DecidedAt, Spent: r.UsedAt, Arguments: argumentsOf(r.Arguments),
 		Own: r.Principal == v.person.Principal(), MayDecide: v.person.Role >= identity.Approver,
 		Approved: r.State == approval.Approved, Denied: r.State == approval.Denied,
@@ -245,7 +246,7 @@ func (p *requestPage) preview(v *visit, r approval.Request) {
 func argumentsOf(source []byte) []argument {
 	args, err := jsontree.Parse(source)
 	if err != nil || args.Kind != jsontree.Object {
-		return []argument{{Name: "arguments", Value: visibleText(string(source))}}
+		return []argument{{Name: "arguments", Value: visible.Text(string(source))}}
 	}
 	var list []argument
 	for _, m := range args.Members {
@@ -253,7 +254,7 @@ func argumentsOf(source []byte) []argument {
 		if m.Value.Kind != jsontree.String {
 			text = prettyJSON(&m.Value)
 		}
-		list = append(list, argument{approval.Plain(m.Key), visibleText(text)})
+		list = append(list, argument{visible.Line(m.Key), visible.Text(text)})
 	}
 	return list
 }
@@ -282,7 +283,7 @@ func (v *visit) decide() error {
 	if err != nil && contract.AsError(err).Kind == contract.Conflict {
 		v.problem(http.StatusConflict, problem{
 			Title: "Your decision was not recorded", Link: here, LinkText: "See the request",
-			Message: approval.Plain(contract.AsError(err).Message) + ".",
+			Message: visible.Line(contract.AsError(err).Message) + ".",
 		})
 		return nil
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"remit/internal/contract"
-	"remit/internal/engine/approval"
 	"remit/internal/toolsets/books"
+	"remit/internal/visible"
 )
 
 // bookList is the data of the page of all books.
@@ -62,7 +62,7 @@ func (v *visit) showBook() error {
 	if err != nil {
 		return err
 	}
-	return v.page("book", "books", approval.Plain(cmp.Or(page.Title, page.ID)), page)
+	return v.page("book", "books", visible.Line(cmp.Or(page.Title, page.ID)), page)
 }
 
 // book returns a registered book. A book that was never registered may exist too: then only its id

@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"remit/internal/contract"
-	"remit/internal/engine/approval"
 	"remit/internal/frontends/console/highlight"
 	"remit/internal/frontends/console/markdown"
 	"remit/internal/toolsets/books"
+	"remit/internal/visible"
 )
 
 // lesson is the data of the page of a file of a book.
@@ -57,7 +57,7 @@ func (v *visit) showLesson() error {
 	if page.Changes, err = v.changes(book.ID, page.Path, 20); err != nil {
 		return err
 	}
-	return v.page("lesson", "books", approval.Plain(page.Title), page)
+	return v.page("lesson", "books", visible.Line(page.Title), page)
 }
 
 // renderLesson renders the text, or the part of it that the URL selects: Markdown is formatted,

@@ -5,8 +5,8 @@ import (
 	"path"
 
 	"remit/internal/contract/jsontree"
-	"remit/internal/engine/approval"
 	"remit/internal/toolsets/books"
+	"remit/internal/visible"
 )
 
 // versionPage is the data of the page of one change of a file.
@@ -32,7 +32,7 @@ func (v *visit) showVersion() error {
 	}
 	page.Change = shownChange(book.ID, c)
 	page.Diff, page.Unchanged = comparisonOf(page.Path, before, after), before == after
-	return v.page("version", "books", "Change to "+approval.Plain(path.Base(page.Path)), page)
+	return v.page("version", "books", "Change to "+visible.Line(path.Base(page.Path)), page)
 }
 
 // recordFile records that somebody read, or tried to read, something that a page does not read with

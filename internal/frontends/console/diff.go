@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"znkr.io/diff"
+	"remit/internal/visible"
 
-	"remit/internal/engine/approval"
+	"znkr.io/diff"
 )
 
 const (
@@ -82,7 +82,7 @@ func (r diffRow) Word() string {
 func comparisonOf(name, before, after string) comparison {
 	a := lines(before)
 	hunks, exact := compare(a, lines(after))
-	c := comparison{Name: approval.Plain(name), Exact: exact}
+	c := comparison{Name: visible.Line(name), Exact: exact}
 	from := 0 // number of lines of before that are processed
 	for _, h := range hunks {
 		c.gap(h.PosX - from)
@@ -126,19 +126,6 @@ func (c *comparison) add(row diffRow) {
 		c.Omitted++
 		return
 	}
-	row.Text = visibleText(row.Text) // only here: most lines are never shown
+	row.Text = visible.Text(row.Text) // only here: most lines are never shown
 	c.Rows = append(c.Rows, row)
-}
-
-// visibleText escapes the invisible characters in a text of several lines.
-func visibleText(text string) string {
-	rows := strings.Split(text, "\n")
-	for i, row := range rows {
-		cells := strings.Split(row, "\t")
-		for j, cell := range cells {
-			cells[j] = approval.Plain(cell)
-		}
-		rows[i] = strings.Join(cells, "\t")
-	}
-	return strings.Join(rows, "\n")
 }

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"remit/internal/contract"
-	"remit/internal/engine/approval"
 	"remit/internal/frontends/console/highlight"
 	"remit/internal/frontends/console/markdown"
 	"remit/internal/toolsets/codebase"
+	"remit/internal/visible"
 )
 
 // filePage is the data of the page of a project file.
@@ -59,7 +59,7 @@ func (v *visit) showFile() error {
 	if err != nil {
 		return err
 	}
-	return v.page("file", "search", approval.Plain(path.Base(name)), page)
+	return v.page("file", "search", visible.Line(path.Base(name)), page)
 }
 
 func isMarkdown(name string) bool {

@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 
 	"remit/internal/contract/jsontree"
-	"remit/internal/engine/approval"
+	"remit/internal/visible"
 )
 
 // functions returns the functions that every template may use.
@@ -32,7 +32,7 @@ func (c *Console) functions() template.FuncMap {
 		"legible":      legible,
 		"milliseconds": inMilliseconds,
 		"percent":      func(share float64) int { return int(share*100 + 0.5) },
-		"plain":        approval.Plain,
+		"plain":        visible.Line,
 		"query":        query,
 		"scripts":      scripts,
 		"source":       sourceHref,

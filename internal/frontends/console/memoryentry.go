@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"remit/internal/contract/jsontree"
-	"remit/internal/engine/approval"
+	"remit/internal/visible"
 )
 
 // entriesOf parses the lines of a memory file, newest first. A line that is not JSON is an entry
@@ -76,7 +76,7 @@ func (e *memoryEntry) fillFields() {
 		case m.Key == "timestamp" && !timeOf(m.Value.Text).IsZero():
 			continue
 		}
-		e.Fields = append(e.Fields, frontField{Key: approval.Plain(m.Key), Value: clip(fieldText(&m.Value), 2000)})
+		e.Fields = append(e.Fields, frontField{Key: visible.Line(m.Key), Value: clip(fieldText(&m.Value), 2000)})
 	}
 }
 
@@ -93,7 +93,7 @@ func fieldText(value *jsontree.Value) string {
 		}
 	}
 	if short := value.Append(nil); len(short) <= 100 {
-		return approval.Plain(string(short))
+		return visible.Line(string(short))
 	}
 	return shownJSON(value)
 }

@@ -12,6 +12,7 @@ import (
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
+	"remit/internal/visible"
 )
 
 // arguments are the arguments of a call. Values that are "", 0 or false are left out.
@@ -117,9 +118,9 @@ func (v *visit) missingTool(what, set string, tools ...string) *unserved {
 	return nil
 }
 
-// legible is visibleText with tabs as spaces and without carriage returns.
+// legible is visible.Text with tabs as spaces and without carriage returns.
 func legible(text string) string {
-	return visibleText(strings.NewReplacer("\t", "    ", "\r\n", "\n").Replace(strings.TrimSuffix(text, "\r")))
+	return visible.Text(strings.NewReplacer("\t", "    ", "\r\n", "\n").Replace(strings.TrimSuffix(text, "\r")))
 }
 
 // pageOf returns the page of a list that the URL selects, and links to its neighbours. Page numbers

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"remit/internal/contract"
-	"remit/internal/engine/approval"
+	"remit/internal/visible"
 )
 
 // problem is the data of an error page.
@@ -67,7 +67,7 @@ func (v *visit) fail(err error) {
 	}
 	link, text := returnLink(v.r.URL)
 	v.problem(e.Kind.Status(), problem{
-		Title: titleOf(e.Kind), Message: clip(approval.Plain(message), maxMessage), Link: link, LinkText: text,
+		Title: titleOf(e.Kind), Message: clip(visible.Line(message), maxMessage), Link: link, LinkText: text,
 	})
 }
 

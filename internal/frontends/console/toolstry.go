@@ -5,13 +5,12 @@ import (
 	"encoding/json"
 	"net/http"
 	"time"
-	"unicode"
 
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
-	"remit/internal/engine/approval"
 	"remit/internal/engine/identity"
+	"remit/internal/visible"
 )
 
 // trial is the result of a call from the page of a tool.
@@ -104,7 +103,7 @@ func shownJSON(v *jsontree.Value) string { return shownBytes(v.Append(nil)) }
 func shownBytes(source []byte) string {
 	var pretty bytes.Buffer
 	if json.Indent(&pretty, source, "", "  ") != nil {
-		return approval.Plain(string(source))
+		return visible.Line(string(source))
 	}
-	return jsontree.Escape(pretty.String(), func(r rune) bool { return unicode.IsGraphic(r) || r == '\n' })
+	return visible.Text(pretty.String())
 }

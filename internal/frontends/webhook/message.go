@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"remit/internal/engine/approval"
+	"remit/internal/visible"
 )
 
 // payload is the JSON body of a message.
@@ -41,7 +42,7 @@ const maxPreviewBytes = 4 << 10
 func (s *Sender) compose(r approval.Request) *message {
 	content := payload{
 		Type: "approval.requested", ID: r.ID, Tool: r.Tool, Version: r.Version,
-		Principal: approval.Plain(r.Principal), Summary: approval.Plain(r.Summary), Arguments: preview(string(r.Arguments)),
+		Principal: visible.Line(r.Principal), Summary: visible.Line(r.Summary), Arguments: preview(string(r.Arguments)),
 		CreatedAt: r.CreatedAt.UTC().Format(time.RFC3339), ExpiresAt: r.ExpiresAt.UTC().Format(time.RFC3339),
 	}
 	if s.Link != nil {
@@ -64,7 +65,7 @@ func (s *Sender) compose(r approval.Request) *message {
 func preview(text string) string {
 	const more = "…"
 	head := cut(text, maxPreviewBytes) // do not escape a large text in full
-	shown := approval.Plain(head)
+	shown := visible.Line(head)
 	if len(head) == len(text) && len(shown) <= maxPreviewBytes {
 		return shown
 	}
