@@ -15,7 +15,9 @@ import (
 
 const (
 	freeBytes  = 16 << 10    // bodies up to this size do not count
-	valueBytes = 256         // the memory of a parsed JSON value
+	valueBytes = 512         // the memory of a JSON value: its tree, and copies of it until it is recorded
+	copies     = 3           // how often the bytes of a body count: parts of it are copied
+	growth     = 4           // the factor by which a buffer grows; a larger one leaves less garbage
 	maxWait    = time.Second // how long a body waits for memory
 )
 
@@ -96,8 +98,8 @@ func (m *Memory) read(r *http.Request, limit int64) ([]byte, error) {
 		case len(data) < cap(data):
 			continue
 		}
-		more := min(int64(cap(data)), size+1-int64(cap(data))) // one byte more than size, to see the end
-		if err := m.take(r.Context(), more); err != nil {
+		more := min((growth-1)*int64(cap(data)), size+1-int64(cap(data))) // one byte more than size, to see the end
+		if err := m.take(r.Context(), copies*more); err != nil {
 			return nil, err
 		}
 		grown := make([]byte, len(data), int64(cap(data))+more)

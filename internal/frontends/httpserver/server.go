@@ -197,7 +197,7 @@ func (s *Server) trackRequests(next http.Handler) http.Handler {
 			s.lastRequest.Store(time.Now().UnixNano())
 			w.Header()["Connection"] = []string{"close"}
 		}
-		if 0 <= r.ContentLength && r.ContentLength <= netHTTPDiscardBytes {
+		if r.ContentLength == 0 || 0 < r.ContentLength && r.ContentLength <= netHTTPDiscardBytes && !r.Close {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -211,7 +211,8 @@ func (s *Server) trackRequests(next http.Handler) http.Handler {
 	})
 }
 
-// netHTTPDiscardBytes is how many unread bytes of a body net/http discards by itself.
+// netHTTPDiscardBytes is how many unread bytes of a body net/http discards by itself, unless the
+// client asked to close the connection.
 const netHTTPDiscardBytes = 256 << 10
 
 // body records whether it was read completely.
