@@ -120,6 +120,7 @@ func (a *App) Serve(ctx context.Context, ready func(url string)) error {
 	if err != nil {
 		return err
 	}
+	server.AdmitsOtherUser, server.Rejected = authn.AdmitsOtherUser, authn.RecordRejected
 	l, err := httpserver.Listen(ctx, a.settings.Addr, server.Exposed)
 	if err != nil {
 		return err
