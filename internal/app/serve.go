@@ -139,7 +139,7 @@ func (a *App) Serve(ctx context.Context, ready func(url string)) error {
 	}
 	server.Handler, server.EndStreams = authn.Guard(direct(mux)), protocol.EndStreams
 	a.plain(mux, protocol, server, authn)
-	if err := a.addConsole(mux, server, authn); err != nil {
+	if err := a.addConsole(mux, server, authn, protocol.Bodies); err != nil {
 		return errors.Join(err, l.Close())
 	}
 	ready(a.listening)
