@@ -20,10 +20,11 @@ const attackPage = `<!doctype html><title>begun</title>
 <form id="login" method="post" action="BASE/console/login" target="target"><input name="token" value="TOKEN"></form>
 <a href="LINK">Look at this</a>
 <script>
-const call = {method: "POST", mode: "no-cors", credentials: "include", body: '{"user_id":"eve","title":"fetch"}'};
+const curl = {"Content-Type": "application/x-www-form-urlencoded"}; // what curl -d sends, and any page may send
+const call = {method: "POST", mode: "no-cors", credentials: "include", headers: curl, body: '{"user_id":"eve","title":"fetch"}'};
 const gone = new Promise(done => { const i = new Image(); i.onload = i.onerror = done; i.src = "LINK"; });
 const events = new Promise(done => { const e = new EventSource("BASE/console/events"); e.onerror = e.onopen = () => { e.close(); done(); }; });
-navigator.sendBeacon("BASE/tools/add_task", '{"user_id":"eve","title":"beacon"}');
+navigator.sendBeacon("BASE/tools/add_task", new Blob(['{"user_id":"eve","title":"beacon"}'], {type: curl["Content-Type"]}));
 document.getElementById("login").submit();
 const form = new Promise(done => setTimeout(() => {
 	document.getElementsByName("target")[0].onload = done;
