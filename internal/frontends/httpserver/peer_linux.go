@@ -128,8 +128,8 @@ func appendRequest(b []byte, serial uint32, local, remote netip.AddrPort) []byte
 		copy(address[:], end.Addr().AsSlice())
 		b = append(b, address[:]...)
 	}
-	b = native.AppendUint32(b, 0)               // any interface
-	return native.AppendUint64(b, ^(uint64(0))) // no cookie
+	b = native.AppendUint32(b, 0)             // any interface
+	return native.AppendUint64(b, ^uint64(0)) // no cookie
 }
 
 // parseAnswer parses the answer to a request. It accepts only the socket that was asked for: the
