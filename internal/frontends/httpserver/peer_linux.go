@@ -27,7 +27,7 @@ func newPeerFinder(log *slog.Logger) (isOtherUser func(local, remote netip.AddrP
 	if err != nil {
 		log.Info("sock_diag is not available; reading the owners of connections from /proc", "error", err)
 	}
-	self, once := uint32(os.Geteuid()), sync.Once{} //nolint:gosec // a user id has 32 bits
+	self, once := uint32(os.Geteuid()), sync.Once{}
 	isOtherUser = func(local, remote netip.AddrPort) bool {
 		var found owner
 		var err error
@@ -138,7 +138,7 @@ func parseAnswer(answer, request []byte) (owner, error) {
 	native := binary.NativeEndian
 	kind, body := native.Uint16(answer[4:]), answer[headerBytes:]
 	if kind == unix.NLMSG_ERROR && len(body) >= 4 {
-		return owner{}, unix.Errno(-int32(native.Uint32(body))) //nolint:gosec // the kernel sends a negative errno
+		return owner{}, unix.Errno(-int32(native.Uint32(body)))
 	}
 	const ends = sockIDBytes - 12 // without interface and cookie
 	if kind != unix.SOCK_DIAG_BY_FAMILY || len(body) < answerBytes || !slices.Equal(body[4:4+ends], request[headerBytes+8:headerBytes+8+ends]) {
@@ -154,14 +154,14 @@ func ownerFromProc(local, remote netip.AddrPort) (owner, error) {
 	if err != nil {
 		return owner{}, err
 	}
-	for _, list := range []func() (procfs.NetTCP, error){fs.NetTCP, fs.NetTCP6} {
+	for _, list := range []func() (procfs.NetTCP, error){fs.NetTCP, fs.NetTCP6} { //nolint:staticcheck // netlink, which replaces it, has failed
 		sockets, err := list()
 		if err != nil && !errors.Is(err, os.ErrNotExist) { // there may be no IPv6
 			return owner{}, err
 		}
 		for _, s := range sockets {
 			if sameEnd(local, s.LocalAddr, s.LocalPort) && sameEnd(remote, s.RemAddr, s.RemPort) {
-				return owner{uint32(s.UID), uint32(s.Inode)}, nil //nolint:gosec // both have 32 bits
+				return owner{uint32(s.UID), uint32(s.Inode)}, nil
 			}
 		}
 	}
