@@ -1,6 +1,7 @@
 package httpserver
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"slices"
 	"sync"
 
 	"github.com/prometheus/procfs"
@@ -141,7 +141,8 @@ func parseAnswer(answer, request []byte) (owner, error) {
 		return owner{}, unix.Errno(-int32(native.Uint32(body)))
 	}
 	const ends = sockIDBytes - 12 // without interface and cookie
-	if kind != unix.SOCK_DIAG_BY_FAMILY || len(body) < answerBytes || !slices.Equal(body[4:4+ends], request[headerBytes+8:headerBytes+8+ends]) {
+	asked := request[headerBytes+8:][:ends]
+	if kind != unix.SOCK_DIAG_BY_FAMILY || len(body) < answerBytes || !bytes.Equal(body[4:][:ends], asked) {
 		return owner{}, errors.New("the kernel described another socket")
 	}
 	return owner{uid: native.Uint32(body[4+sockIDBytes+12:]), inode: native.Uint32(body[4+sockIDBytes+16:])}, nil
