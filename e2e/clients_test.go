@@ -28,7 +28,7 @@ func TestNodeClients(t *testing.T) {
 			if err != nil || len(files) == 0 {
 				t.Fatalf("no client tests: %v", err)
 			}
-			env := append(os.Environ(), "REMIT_BIN="+remitBin)
+			env := append(os.Environ(), "REMIT_BIN="+remitBin, keysFolder)
 			args := append([]string{"--test", "--test-reporter=tap"}, files...)
 			got := runNode(t, env, node, args...)
 			if got.code != 0 || !allPass(got.out) {

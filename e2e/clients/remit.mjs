@@ -14,12 +14,31 @@ import { after } from 'node:test'
 export const bin = process.env.REMIT_BIN
 assert.ok(bin, 'REMIT_BIN must be the path of the program')
 
-export const env = { PATH: process.env.PATH, HOME: tmpdir(), GORACE: 'atexit_sleep_ms=0', REMIT_DEADLINE_FACTOR: '20' }
+export const env = { PATH: process.env.PATH, REMIT_KEYS: process.env.REMIT_KEYS, HOME: tmpdir(), GORACE: 'atexit_sleep_ms=0', REMIT_DEADLINE_FACTOR: '20' }
 export const sets = ['booster', 'learning-os']
 
 // remit runs one command of the program and returns its output.
 export function remit(...args) {
   return execFileSync(bin, args, { env, cwd: tmpdir(), encoding: 'utf8' })
+}
+
+// approve approves a request as a person does: at a terminal, which script(1) provides. The answer
+// is typed after the question, because the program discards what was typed before.
+export async function approve(id, root) {
+  const command = `'${bin}' approvals approve ${id} --root '${root}'`
+  const terminal = spawn('script', ['-qec', command, '/dev/null'], { env, cwd: tmpdir() })
+  let shown = ''
+  let answered = false
+  terminal.stdout.on('data', (data) => {
+    shown += data
+    const asked = /Type (\S+), the end of the id/.exec(shown)
+    if (asked && !answered) {
+      answered = true
+      terminal.stdin.write(`${asked[1]}\n`)
+    }
+  })
+  const [code] = await once(terminal, 'close')
+  assert.equal(code, 0, shown)
 }
 
 // contracts returns the contracts of a toolset, as the program prints them.

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-import { bodyOf, cleanUp, contracts, decision, entries, remit, serve, sets, shared, stdio, unexpectedLog, withEntry, workspace } from './remit.mjs'
+import { approve, bodyOf, cleanUp, contracts, decision, entries, serve, sets, shared, stdio, unexpectedLog, withEntry, workspace } from './remit.mjs'
 
 // masked replaces the varying fields of an answer with the expected values, if they exist and have
 // the right type.
@@ -215,7 +215,7 @@ function approvalTests(each, connect) {
     const { approval } = bodyOf(await write())
     assert.equal(approval.status, 'pending')
     assert.deepEqual(entries(root), [])
-    remit('approvals', 'approve', approval.id, '--root', root)
+    await approve(approval.id, root)
     assert.deepEqual(bodyOf(await write()), { success: true, line_number: 1 })
     assert.equal(bodyOf(await write()).approval.status, 'pending')
     assert.equal(entries(root).length, 1)

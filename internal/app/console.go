@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"remit/internal/bodies"
 	"remit/internal/contract"
 	"remit/internal/engine"
 	"remit/internal/engine/approval"
@@ -152,11 +153,12 @@ func (a *App) memoryPolicy(tool string) *contract.PathPolicy {
 }
 
 // addConsole adds the pages of the console to mux.
-func (a *App) addConsole(mux *http.ServeMux, server *httpserver.Server, authn *auth.Authenticator) error {
+func (a *App) addConsole(mux *http.ServeMux, server *httpserver.Server, authn *auth.Authenticator, forms *bodies.Budget) error {
 	pages, err := a.newConsole(server, authn)
 	if err != nil {
 		return err
 	}
+	pages.Bodies = forms
 	pages.Register(mux)
 	others := server.EndStreams
 	server.EndStreams = func() { others(); pages.EndStreams() }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"remit/internal/bodies"
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
@@ -31,6 +32,9 @@ import (
 
 // grace is how long running requests may continue after the program is asked to end.
 const grace = 30 * time.Second
+
+// bodyMemory is how much memory the bodies of requests in progress may use together, in bytes.
+const bodyMemory = 256 << 20
 
 // ServeStdio serves MCP on a pair of streams until in ends.
 func (a *App) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
@@ -117,6 +121,7 @@ func (a *App) Serve(ctx context.Context, ready func(url string)) error {
 	if err != nil {
 		return err
 	}
+	server.AdmitsOtherUser, server.Rejected = authn.AdmitsOtherUser, authn.RecordRejected
 	l, err := httpserver.Listen(ctx, a.settings.Addr, server.Exposed)
 	if err != nil {
 		return err
@@ -127,6 +132,7 @@ func (a *App) Serve(ctx context.Context, ready func(url string)) error {
 	protocol := mcp.NewHTTP(authn.Identity, mcp.Limits{}, time.Now)
 	protocol.SessionEnded, protocol.Log = a.stats.ObserveSession, a.log
 	protocol.Challenge, protocol.StillAllowed = authn.Challenge, authn.StillAllowed
+	protocol.Bodies = bodies.NewBudget(bodyMemory, jsontree.MaxValues)
 	mux := http.NewServeMux()
 	servers, err := a.endpoints(mux, protocol)
 	if err != nil {
@@ -134,7 +140,7 @@ func (a *App) Serve(ctx context.Context, ready func(url string)) error {
 	}
 	server.Handler, server.EndStreams = authn.Guard(direct(mux)), protocol.EndStreams
 	a.plain(mux, protocol, server, authn)
-	if err := a.addConsole(mux, server, authn); err != nil {
+	if err := a.addConsole(mux, server, authn, protocol.Bodies); err != nil {
 		return errors.Join(err, l.Close())
 	}
 	ready(a.listening)
@@ -222,7 +228,7 @@ func refuse(w http.ResponseWriter, status int, why string) {
 func (a *App) plain(mux *http.ServeMux, protocol *mcp.HTTP, server *httpserver.Server, authn *auth.Authenticator) {
 	api := &httpapi.API{
 		Engine: a.engine, Identity: authn.Identity, Challenge: authn.Challenge, Version: Version, Log: a.log,
-		Admit: protocol.Admit, AdmitLarge: protocol.AdmitLarge,
+		Admit: protocol.Admit, Bodies: protocol.Bodies,
 		Health: func(ctx context.Context) map[string]error { return a.health(ctx, server.ShuttingDown()) },
 		Metrics: httpapi.Metrics(a.stats, Version,
 			gauge("remit_sessions", "Open sessions of MCP clients with protocol versions up to 2025-11-25.", protocol.Sessions),

@@ -142,7 +142,7 @@ func (c *Contract) seal() error {
 	if err != nil {
 		return fmt.Errorf("encode contract %s: %w", c.Name, err)
 	}
-	tree, err := jsontree.Parse(data)
+	tree, err := jsontree.ParseTrusted(data)
 	if err != nil {
 		return fmt.Errorf("read back contract %s: %w", c.Name, err)
 	}

@@ -396,7 +396,7 @@ func fieldsOf(c *Contract) map[string]string {
 	if err != nil {
 		return nil
 	}
-	tree, err := jsontree.Parse(data)
+	tree, err := jsontree.ParseTrusted(data)
 	if err != nil {
 		return nil
 	}

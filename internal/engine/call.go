@@ -31,6 +31,9 @@ type Call struct {
 	// of the first call that was carried out. "" means no key. Tools that only read ignore it. A
 	// call that continues may leave it out.
 	Key string
+	// Unread is the size in bytes of arguments that the front end did not read, because they exceed
+	// Size.Request of the contract; Args is then empty. It may be a lower bound.
+	Unread int64
 }
 
 // Continuation is the state of a call that asks its client, from one attempt to the next. Whoever
@@ -194,11 +197,15 @@ func (w *work) rate(ctx context.Context) error {
 }
 
 func (w *work) requestSize() error {
-	size := contract.Bytes(len(w.call.Args.Raw))
+	size := contract.Bytes(max(int64(len(w.call.Args.Raw)), w.call.Unread))
 	if size <= w.tool.Size.Request {
 		return nil
 	}
-	return contract.Errorf(contract.TooLarge, "The arguments are %d bytes; at most %d bytes (%s) are allowed", size,
+	atLeast := ""
+	if w.call.Unread > 0 {
+		atLeast = "at least "
+	}
+	return contract.Errorf(contract.TooLarge, "The arguments are %s%d bytes; at most %d bytes (%s) are allowed", atLeast, size,
 		w.tool.Size.Request, w.tool.Size.Request).
 		With("size", int(size)).With("max", int(w.tool.Size.Request))
 }

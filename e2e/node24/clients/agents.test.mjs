@@ -4,7 +4,7 @@ import { Agent, MCPServerStdio, MCPServerStreamableHttp, run, setTracingDisabled
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { cleanUp, contracts, decision, entries, greetingOf, remit, serve, sets, stdio, withEntry, workspace } from '../../clients/remit.mjs'
+import { approve, cleanUp, contracts, decision, entries, greetingOf, serve, sets, stdio, withEntry, workspace } from '../../clients/remit.mjs'
 
 setTracingDisabled(true)
 
@@ -76,9 +76,9 @@ for (const [via, open] of Object.entries(transports)) {
     const root = workspace()
     const server = await connect(t, root)
     const { output } = await ask(server, 'write_memory_entry', decision)
-    const [, id] = /remit approvals approve ([a-z0-9]+)/.exec(output)
+    const [, id] = /request ([a-z0-9]{10}) /.exec(output)
     assert.deepEqual(entries(root), [])
-    remit('approvals', 'approve', id, '--root', root)
+    await approve(id, root)
     await ask(server, 'write_memory_entry', decision)
     assert.deepEqual(entries(root), [decision.entry])
   })

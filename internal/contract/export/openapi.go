@@ -35,7 +35,7 @@ type Service struct {
 
 // Describe returns the OpenAPI document for the tools over plain HTTP.
 func (s Service) Describe(contracts []*contract.Contract) (jsontree.Value, error) {
-	document, err := jsontree.Parse(withoutTools)
+	document, err := jsontree.ParseTrusted(withoutTools)
 	if err != nil {
 		return document, fmt.Errorf("read the document without tools: %w", err)
 	}

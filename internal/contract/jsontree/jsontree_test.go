@@ -24,7 +24,7 @@ func TestParseRefuses(t *testing.T) {
 		{"trailing comma", `[1,]`, "unexpected ']' at byte 3"},
 		{"unclosed", `{"a":`, "unexpected end at byte 5"},
 		{"too deep", strings.Repeat("[", 200), "nested too deeply at byte 101"},
-		{"too many values", "[" + strings.Repeat("1,", jsontree.MaxValues) + "1]", "too many values at byte 262143"},
+		{"too many values", "[" + strings.Repeat("1,", jsontree.MaxValues) + "1]", "too many values at byte 32767"},
 		{"bad escape", `"\x"`, "invalid escape in a string at byte 1"},
 		{"half a surrogate pair", `"a\ud800b"`, "half of a surrogate pair in a string at byte 2"},
 		{"two first halves", `"\ud800\ud800"`, "half of a surrogate pair in a string at byte 1"},
@@ -37,6 +37,20 @@ func TestParseRefuses(t *testing.T) {
 				t.Errorf("Parse(%q) = %v, want %s", tc.in, err, tc.want)
 			}
 		})
+	}
+}
+
+// TestParseTrusted checks that only the number of values is not limited in JSON of our own.
+func TestParseTrusted(t *testing.T) {
+	many := "[" + strings.Repeat("1,", jsontree.MaxValues) + "1]"
+	if v, err := jsontree.ParseTrusted([]byte(many)); err != nil || len(v.Members) != jsontree.MaxValues+1 {
+		t.Errorf("%d values, %v", len(v.Members), err)
+	}
+	if v, err := jsontree.Parse([]byte("[" + strings.Repeat("1,", jsontree.MaxValues-2) + "1]")); err != nil {
+		t.Errorf("as many as allowed: %d values, %v", len(v.Members), err)
+	}
+	if _, err := jsontree.ParseTrusted([]byte(strings.Repeat("[", 200))); err == nil {
+		t.Error("accepted deep nesting")
 	}
 }
 

@@ -3,6 +3,7 @@ package jsontree
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"sync"
@@ -17,7 +18,7 @@ const MaxDepth = 100
 
 // MaxValues is how many values one message may hold. A value takes far more memory than its
 // shortest JSON, so a limit on the length is not enough.
-const MaxValues = 1 << 17
+const MaxValues = 1 << 14
 
 // SyntaxError says where and why bytes are not valid JSON.
 type SyntaxError struct {
@@ -33,8 +34,14 @@ func (e *SyntaxError) Error() string {
 // dangerous: it rejects invalid UTF-8, half a surrogate pair, duplicate keys, very deep nesting and
 // very many values, so that no two readers see different values and none runs out of memory. The
 // tree shares memory with data, including strings, so data must not change afterwards.
-func Parse(data []byte) (Value, error) {
-	p := parser{data: data}
+func Parse(data []byte) (Value, error) { return parse(data, MaxValues) }
+
+// ParseTrusted is Parse for JSON that this program wrote itself, such as an answer or a record. It
+// does not limit the number of values.
+func ParseTrusted(data []byte) (Value, error) { return parse(data, math.MaxInt) }
+
+func parse(data []byte, maxValues int) (Value, error) {
+	p := parser{data: data, maxValues: maxValues}
 	if !utf8.Valid(data) {
 		return Value{}, p.fail(firstInvalid(data), "invalid UTF-8")
 	}
@@ -63,9 +70,10 @@ func firstInvalid(data []byte) int {
 }
 
 type parser struct {
-	data   []byte
-	at     int
-	values int
+	data      []byte
+	at        int
+	values    int
+	maxValues int
 	// open holds the members of every array and object that is not closed yet, so that each slice
 	// is allocated once, in its final size.
 	open   []Member
@@ -151,7 +159,7 @@ func (p *parser) value(depth int) (Value, error) {
 	if depth > MaxDepth {
 		return Value{}, p.fail(p.at, "nested too deeply")
 	}
-	if p.values++; p.values > MaxValues {
+	if p.values++; p.values > p.maxValues {
 		return Value{}, p.fail(p.at, "too many values")
 	}
 	var v Value

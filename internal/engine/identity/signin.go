@@ -103,6 +103,13 @@ func (s *SignIn) read(token string) (linkClaims, error) {
 	return claims, nil
 }
 
+// Peek returns the person whom a one-time token signs in. It neither uses the token nor checks
+// whether it was used. The error is a contract.Denied if the token is not ours or has expired.
+func (s *SignIn) Peek(token string) (Person, error) {
+	claims, err := s.read(token)
+	return Person{Name: claims.Name, Role: claims.Role}, err
+}
+
 // Redeem exchanges a one-time token for a session, whose secret is the cookie. The error is a
 // contract.Denied if the token is not ours, was used, or has expired, or a contract.Unavailable.
 func (s *SignIn) Redeem(ctx context.Context, token string) (cookie string, who Person, expires time.Time, err error) {

@@ -65,6 +65,26 @@ func TestLinkRejects(t *testing.T) {
 	}
 }
 
+// TestPeek checks that a link names its person without being used up.
+func TestPeek(t *testing.T) {
+	c := &clock{noon}
+	signIn := newSignIn(&sessionMemory{}, c)
+	link := newLink(t, signIn)
+	for range 2 {
+		if who, err := signIn.Peek(link); err != nil || who != grace {
+			t.Errorf("%v, %v", who, err)
+		}
+	}
+	_, err := signIn.Peek(link[1:])
+	denied(t, err, "altered")
+	if _, who, _, err := signIn.Redeem(t.Context(), link); err != nil || who != grace {
+		t.Errorf("after that: %v, %v", who, err)
+	}
+	c.at = noon.Add(10 * time.Minute)
+	_, err = signIn.Peek(link)
+	denied(t, err, "expired")
+}
+
 func TestRedeemRejects(t *testing.T) {
 	c := &clock{noon}
 	signIn := newSignIn(&sessionMemory{}, c)

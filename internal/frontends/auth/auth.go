@@ -89,6 +89,13 @@ func (d *Authenticator) Guard(next http.Handler) http.Handler {
 	})
 }
 
+// AdmitsOtherUser reports whether a request of another user of this machine may be served: without
+// identity, everybody who can connect would count as the user who runs this server.
+func (d *Authenticator) AdmitsOtherUser(r *http.Request) bool {
+	// Guard checks credentials. A health check says nothing about the workspace.
+	return r.Header["Authorization"] != nil || r.URL.Path == "/health" || d.Required(r.Context())
+}
+
 // Identity returns the identity of the sender of a request that passed Guard. An empty principal
 // means that the caller is anonymous.
 func (d *Authenticator) Identity(r *http.Request) identity.Identity {

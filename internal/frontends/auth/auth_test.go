@@ -405,3 +405,51 @@ func (s *slowTokens) AnyCreated(context.Context) (bool, error) {
 	<-s.release
 	return false, nil
 }
+
+// TestAdmitsOtherUser checks that without identity other users of the machine get no further than a
+// health check, unless they send credentials, which are checked.
+func TestAdmitsOtherUser(t *testing.T) {
+	for _, tc := range []struct {
+		name, path, authorization string
+		mode                      auth.Mode
+		anyToken, want            bool
+	}{
+		{"no identity", "/tools/x", "", auth.Auto, false, false},
+		{"health", "/health", "", auth.Auto, false, true},
+		{"almost health", "/health/", "", auth.Auto, false, false},
+		{"credentials", "/tools/x", "Bearer remit_x", auth.Auto, false, true},
+		{"a token exists", "/tools/x", "", auth.Auto, true, true},
+		{"identity on", "/tools/x", "", auth.On, false, true},
+		{"identity off", "/tools/x", "", auth.Off, true, false},
+	} {
+		g := newRig(t)
+		g.Mode, g.tokens.any = tc.mode, tc.anyToken
+		r := httptest.NewRequest(http.MethodGet, tc.path, nil)
+		if tc.authorization != "" {
+			r.Header.Set("Authorization", tc.authorization)
+		}
+		if got := g.AdmitsOtherUser(r); got != tc.want {
+			t.Errorf("%s: %v", tc.name, got)
+		}
+	}
+}
+
+// TestRecordRejected checks that rejected requests are recorded, but not without limit, and that
+// they do not count as guesses of a token.
+func TestRecordRejected(t *testing.T) {
+	g := newRig(t)
+	for range 100 {
+		r := httptest.NewRequest(http.MethodGet, "/tools/x", nil)
+		r.RemoteAddr = "192.0.2.7:4711"
+		g.RecordRejected(r, "another user")
+	}
+	if n := len(g.audit.records); n != 30 {
+		t.Fatalf("%d records", n)
+	}
+	got := g.audit.records[0]
+	if args := string(got.Arguments.Append(nil)); got.Tool != "door/request" || got.Outcome != "denied" ||
+		args != `{"address":"192.0.2.7","path":"/tools/x","reason":"another user"}` {
+		t.Errorf("recorded %+v %s", got, args)
+	}
+	g.expect("remit_nobody", http.StatusUnauthorized, "")
+}

@@ -21,9 +21,9 @@ var guessRate = ratelimit.Rate{Requests: 30, Per: time.Minute}
 
 // countGuess counts a failed attempt and returns how long to wait if there were too many. The
 // counts stay in memory: an unknown caller must not cause writes to a database.
-func (d *Authenticator) countGuess(from netip.Prefix, now time.Time) time.Duration {
+func (d *Authenticator) countGuess(key string, now time.Time) time.Duration {
 	d.guessesOnce.Do(func() { d.guesses = ratelimit.NewMemory() })
-	wait, _ := d.guesses.Allow(context.Background(), from.String(), guessRate, now) // fails only for an invalid rate
+	wait, _ := d.guesses.Allow(context.Background(), key, guessRate, now) // fails only for an invalid rate
 	return wait
 }
 
@@ -84,26 +84,39 @@ func (d *Authenticator) recordFailure(r *http.Request, ref *refusal, now time.Ti
 		return ref
 	}
 	from := d.clientNetwork(r)
-	if wait := d.countGuess(from, now); wait > 0 {
+	if wait := d.countGuess(from.String(), now); wait > 0 {
 		return rateLimitedf(wait, tooManyGuesses)
 	}
 	d.Log.Info("credentials rejected", "path", truncate(r.URL.Path), "address", formatNetwork(from), "reason", ref.message, "cause", ref.cause)
+	d.record(r, "door/token", ref.message, now)
+	return ref
+}
+
+// RecordRejected records a request that the server rejected before it authenticated the caller. It
+// records no more than guessRate from one address.
+func (d *Authenticator) RecordRejected(r *http.Request, reason string) {
+	if now := d.Now(); d.countGuess("rejected "+d.clientNetwork(r).String(), now) == 0 {
+		d.record(r, "door/request", reason, now)
+	}
+}
+
+// record writes an audit record of a rejected request.
+func (d *Authenticator) record(r *http.Request, tool, reason string, now time.Time) {
 	if d.Audit == nil {
-		return ref
+		return
 	}
 	err := d.Audit.Write(context.WithoutCancel(r.Context()), &audit.Record{
-		Time: now, Frontend: "http", Client: truncate(r.UserAgent()), Tool: "door/token",
+		Time: now, Frontend: "http", Client: truncate(r.UserAgent()), Tool: tool,
 		Arguments: jsontree.Obj(
-			jsontree.M("address", jsontree.Str(formatNetwork(from))),
+			jsontree.M("address", jsontree.Str(d.ClientAddress(r))),
 			jsontree.M("path", jsontree.Str(truncate(r.URL.Path))),
-			jsontree.M("reason", jsontree.Str(ref.message)),
+			jsontree.M("reason", jsontree.Str(reason)),
 		),
 		Outcome: "denied", Duration: d.Now().Sub(now),
 	}, false)
 	if err != nil {
-		d.Log.Error("write audit record failed", "tool", "door/token", "error", err)
+		d.Log.Error("write audit record failed", "tool", tool, "error", err)
 	}
-	return ref
 }
 
 const tooManyGuesses = "Too many requests with bad credentials came from your address"

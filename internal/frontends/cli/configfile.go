@@ -68,10 +68,11 @@ func (s *Settings) locate(err error) error {
 	return usageError{s.file.wrongValue(wrong.Key, origin, wrong.Err)}
 }
 
-// maxConfig and maxBrackets bound the cost of parsing a hostile file.
+// Limits of a configuration file. They bound the cost of parsing a hostile one.
 const (
-	maxConfig   = 64 << 10
-	maxBrackets = 500
+	maxConfig     = 64 << 10 // bytes
+	maxBrackets   = 500      // tokens that open a level
+	maxIndicators = 2000     // colons, anchors, aliases and tags in one line, for which the parser takes quadratic time
 )
 
 // readFile reads a configuration file. It must be a regular file of limited size, and no symbolic
@@ -90,10 +91,26 @@ func readFile(name string, asked bool) ([]byte, error) {
 		return nil, fmt.Errorf("%s is larger than the allowed %d bytes", name, maxConfig)
 	}
 	data, err := os.ReadFile(name)
-	if err == nil && brackets(data) > maxBrackets {
+	switch {
+	case err != nil:
+	case brackets(data) > maxBrackets:
 		err = fmt.Errorf("%s is nested too deeply", name)
+	case indicators(data) > maxIndicators:
+		err = fmt.Errorf("%s has a line with too many keys, anchors or tags; break it into several lines", name)
 	}
 	return data, err
+}
+
+// indicators returns the largest number of YAML indicators in one line.
+func indicators(data []byte) (largest int) {
+	for row := range bytes.Lines(data) {
+		n := 0
+		for _, indicator := range []byte(":&*!") {
+			n += bytes.Count(row, []byte{indicator})
+		}
+		largest = max(largest, n)
+	}
+	return largest
 }
 
 // brackets returns an upper bound of the nesting depth: it counts the tokens that open a level. A

@@ -94,6 +94,7 @@ func TestBrokenConfig(t *testing.T) {
 		{"lists of lists in a line", strings.Repeat("- ", 30_000), `read the configuration: remit.yaml is nested too deeply`},
 		{"keys and lists in turn", strings.Repeat("a:\n-\n", 10_000), `read the configuration: remit.yaml is nested too deeply`},
 		{"keys of keys in a line", strings.Repeat("?\t", 30_000), `read the configuration: remit.yaml is nested too deeply`},
+		{"anchors in a line", "approve: " + strings.Repeat("&a ", 20_000), `read the configuration: remit.yaml has a line with too many keys, anchors or tags; break it into several lines`},
 		{"too large", "# " + strings.Repeat("x", 64<<10), `read the configuration: remit.yaml is larger than the allowed 65536 bytes`},
 		{"a deadline of nothing", "tools:\n  hello: {deadline: 0s}\n", `remit.yaml:2:11: tools.hello.deadline: "0s" must be greater than zero`},
 		{"a size of nothing", "tools:\n  hello: {request: 0B}\n", `remit.yaml:2:11: tools.hello.request: "0B" must be greater than zero`},

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"remit/internal/bodies"
 	"remit/internal/engine"
 	"remit/internal/engine/approval"
 	"remit/internal/engine/audit/auditindex"
@@ -56,6 +57,9 @@ type Console struct {
 	Asset func(ctx context.Context, key string) (*books.Asset, error)
 	Now   func() time.Time
 	Log   *slog.Logger
+	// Bodies bounds the memory of large forms, together with other front ends. If it is nil, there
+	// is no bound.
+	Bodies *bodies.Budget
 
 	routeMux  http.ServeMux // only the pages, to find out which methods a path accepts
 	templates sync.Map      // functions that parse a template once, by its name
@@ -64,6 +68,9 @@ type Console struct {
 
 // People manages the sessions of people.
 type People interface {
+	// Peek returns the person whom a one-time token signs in, without using it. It returns a
+	// contract.Denied error if the token is unknown or expired.
+	Peek(token string) (identity.Person, error)
 	// Redeem exchanges a one-time token for a session and returns the secret of its cookie. It
 	// returns a contract.Denied error if the token is unknown, used or expired.
 	Redeem(ctx context.Context, token string) (cookie string, who identity.Person, expires time.Time, err error)
@@ -176,6 +183,7 @@ type visit struct {
 	w      http.ResponseWriter
 	r      *http.Request
 	person identity.Person
+	memory bodies.Memory // of the form, if it is large
 	// clientCtx ends when the browser disconnects. The context of r ends earlier, after
 	// pageTimeout.
 	clientCtx context.Context

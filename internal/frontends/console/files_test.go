@@ -108,6 +108,10 @@ func newStack(t *testing.T, files map[string]string, changes ...func(*cli.Settin
 	return s
 }
 
+func (s *stack) Peek(string) (identity.Person, error) {
+	return identity.Person{}, contract.Errorf(contract.Denied, "No")
+}
+
 func (s *stack) Redeem(context.Context, string) (string, identity.Person, time.Time, error) {
 	return "", identity.Person{}, time.Time{}, contract.Errorf(contract.Denied, "No")
 }

@@ -199,6 +199,16 @@ type fakePeople struct {
 	fail    error
 }
 
+func (p *fakePeople) Peek(token string) (identity.Person, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	who, ok := p.links[token]
+	if !ok {
+		return who, contract.Errorf(contract.Denied, "This link was altered")
+	}
+	return who, p.fail
+}
+
 func (p *fakePeople) Redeem(_ context.Context, token string) (string, identity.Person, time.Time, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

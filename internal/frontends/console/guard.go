@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"remit/internal/bodies"
 	"remit/internal/contract"
 	"remit/internal/engine/identity"
 )
@@ -60,6 +61,7 @@ func (c *Console) protected(serve func(v *visit) error) http.HandlerFunc {
 		defer cancel()
 		v := &visit{Console: c, w: w, r: r.WithContext(ctx), clientCtx: r.Context()}
 		defer v.recoverPanic()
+		defer v.memory.Release()
 		if err := sameOrigin.Check(r); err != nil {
 			v.recordRefusal("origin", v.Address(r))
 			v.fail(contract.Errorf(contract.Denied, "This request came from another web site, so it was rejected").Because(err))
@@ -106,10 +108,15 @@ func (v *visit) parseForm() error {
 	if v.r.ContentLength != 0 && !strings.EqualFold(strings.TrimSpace(kind), "application/x-www-form-urlencoded") {
 		return contract.Errorf(contract.Invalid, "This page accepts only forms (application/x-www-form-urlencoded)")
 	}
-	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxBody)
-	err := v.r.ParseForm()
+	data, memory, err := v.Bodies.Read(v.r, maxBody)
+	v.memory = memory
+	if err == nil {
+		v.r.PostForm, err = url.ParseQuery(string(data))
+	}
 	var large *http.MaxBytesError
 	switch {
+	case errors.Is(err, bodies.ErrBusy):
+		return contract.Errorf(contract.Unavailable, "Too many large requests are in progress; try again")
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return errSlow
 	case errors.As(err, &large):

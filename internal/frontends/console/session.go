@@ -27,9 +27,12 @@ func (c *Console) registerPublic(mux *http.ServeMux) {
 		},
 		"GET " + loginPath: c.protected(func(v *visit) error {
 			token := v.r.URL.Query().Get("token")
-			if token == "" || !v.isPageLoad() {
+			switch {
+			case token == "" || !v.isPageLoad():
 				v.showSignIn(http.StatusOK, "")
 				return nil
+			case v.isFromOtherSite():
+				return v.confirmSignIn(token)
 			}
 			return v.signIn(token, v.r.URL.Query().Get("next"))
 		}),
@@ -53,24 +56,52 @@ func (v *visit) isPageLoad() bool {
 	return v.r.Method != http.MethodHead && v.r.Header.Get("Sec-Purpose") == "" && (dest == "" || dest == "document")
 }
 
+// isFromOtherSite reports whether a page of another site or port may have opened the link: it could
+// sign a person in under a name that somebody else chose. Old browsers send only Referer.
+func (v *visit) isFromOtherSite() bool {
+	if site := v.r.Header["Sec-Fetch-Site"]; len(site) > 0 {
+		return len(site) > 1 || site[0] != "none" && site[0] != "same-origin"
+	}
+	from, err := url.Parse(v.r.Referer())
+	return err != nil || from.Host != "" && from.Host != v.r.Host
+}
+
+// confirmSignIn asks the person whether to sign in with a link that another site opened. The link
+// is not used up: the form of the page does that.
+func (v *visit) confirmSignIn(token string) error {
+	who, err := v.People.Peek(token)
+	if err != nil {
+		return v.signInFailed(err)
+	}
+	return v.pageWith(http.StatusOK, "signin", "", "Sign in", signInPage{
+		Next: safeNext(v.r.URL.Query().Get("next")), Token: token, Person: who,
+	})
+}
+
+// signInFailed answers a request with a link that is not valid.
+func (v *visit) signInFailed(err error) error {
+	e := contract.AsError(err)
+	if e.Kind != contract.Denied {
+		return err
+	}
+	// Only failures count. Links are signed, so nobody can guess one, and a person with a valid
+	// link must not have to wait because of somebody else's attempts.
+	if err := v.countViolation(badLinks, v.Address(v.r)); err != nil {
+		return err
+	}
+	v.record("console/sign_in", identity.Person{}, err)
+	v.showSignIn(http.StatusUnauthorized, e.Message)
+	return nil
+}
+
 // recordTimeout bounds the write of an audit record.
 const recordTimeout = 10 * time.Second
 
 // signIn exchanges a one-time token for a session and redirects to the page next.
 func (v *visit) signIn(token, next string) error {
 	secret, who, expires, err := v.People.Redeem(v.r.Context(), token)
-	if e := contract.AsError(err); err != nil && e.Kind == contract.Denied {
-		// Only failures count. Links are signed, so nobody can guess one, and a person with a valid
-		// link must not have to wait because of somebody else's attempts.
-		if err := v.countViolation(badLinks, v.Address(v.r)); err != nil {
-			return err
-		}
-		v.record("console/sign_in", identity.Person{}, err)
-		v.showSignIn(http.StatusUnauthorized, e.Message)
-		return nil
-	}
 	if err != nil {
-		return err
+		return v.signInFailed(err)
 	}
 	v.record("console/sign_in", who, nil)
 	if old, ok := v.cookie(v.r); ok && v.People.End(v.r.Context(), old) != nil {
@@ -151,6 +182,9 @@ type signInPage struct {
 	Next      string // the page to open after the sign-in
 	Failed    string // why the last attempt failed
 	CrossSite bool   // the request came from another site, so the browser did not send the cookie
+
+	Token  string          // of a link that another site opened; "" if the person must paste one
+	Person identity.Person // whom the token signs in
 }
 
 // showSignIn responds with the sign-in page, or with plain text to programs.

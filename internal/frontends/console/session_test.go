@@ -88,8 +88,52 @@ func TestPrefetchDoesNotSignIn(t *testing.T) {
 			t.Error("the link is used up")
 		}
 	}
-	wants(t, c.send("GET", "/console/login?token=good", nil, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Dest", "document"),
+	wants(t, c.send("GET", "/console/login?token=good", nil, "Sec-Fetch-Site", "none", "Sec-Fetch-Dest", "document"),
 		http.StatusSeeOther)
+}
+
+// TestSignInFromOtherSite checks that a link that another site opened asks first, is not used up by
+// the question, and signs in with the form of the page.
+func TestSignInFromOtherSite(t *testing.T) {
+	c := newFixture(t)
+	c.people.links = map[string]identity.Person{"good": {Name: "grace", Role: identity.Approver}}
+	for name, headers := range map[string][]string{
+		"another site":                   {"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"},
+		"another port":                   {"Sec-Fetch-Site", "same-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"},
+		"an old browser":                 {"Referer", "http://evil.example/page"},
+		"an old browser at another port": {"Referer", "http://example.com:3000/"},
+		"no valid referrer":              {"Referer", "http://[/"},
+	} {
+		w := c.send("GET", "/console/login?token=good&next=%2Fconsole%2Fapprovals", nil, append(headers, "Accept", "text/html")...)
+		wants(t, w, 200, "Sign in as grace?", `name="token" value="good"`, `value="/console/approvals"`, "approver")
+		if w.Header().Get("Set-Cookie") != "" || len(c.people.links) != 1 {
+			t.Errorf("%s: the link is used up", name)
+		}
+	}
+	wants(t, c.send("GET", "/console/login?token=bad", nil, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Dest", "document"), 401)
+	form := url.Values{"token": {"good"}, "next": {"/console/approvals"}}
+	wants(t, c.send("POST", "/console/login", form, "Sec-Fetch-Site", "cross-site"), 403)
+	w := c.send("POST", "/console/login", form, "Sec-Fetch-Site", "same-origin")
+	wants(t, w, http.StatusSeeOther)
+	if w.Header().Get("Set-Cookie") == "" || w.Header().Get("Location") != "/console/approvals" {
+		t.Errorf("headers %v", w.Header())
+	}
+}
+
+// TestSignInDirectly checks that a link that a person opened signs in without a question.
+func TestSignInDirectly(t *testing.T) {
+	for _, headers := range [][]string{
+		{"Sec-Fetch-Site", "none", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"},
+		{"Sec-Fetch-Site", "same-origin", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"},
+		{"Referer", "http://example.com/console/login"},
+		nil,
+	} {
+		c := newFixture(t)
+		c.people.links = map[string]identity.Person{"good": {Name: "grace", Role: identity.Viewer}}
+		if w := c.send("GET", "/console/login?token=good", nil, headers...); w.Code != http.StatusSeeOther || w.Header().Get("Set-Cookie") == "" {
+			t.Errorf("%q: %d", headers, w.Code)
+		}
+	}
 }
 
 func TestNextStaysOnServer(t *testing.T) {

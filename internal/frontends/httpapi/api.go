@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"remit/internal/bodies"
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
@@ -23,23 +24,20 @@ type API struct {
 	Identity func(*http.Request) identity.Identity
 	Version  string // of the program
 	Log      *slog.Logger
-	MaxBody  int64                                      // maximum request body in bytes; 0 means 32 MiB
 	Health   func(ctx context.Context) map[string]error // returns the results of the health checks by name; may be nil
 	Metrics  http.Handler                               // nil if metrics are off
 	// Challenge sets the headers that tell the client how to authenticate if err means that the
 	// caller is anonymous or that the token lacks a scope. It returns the status of the response,
 	// or 0 for other errors. It is nil if every caller is known.
 	Challenge func(w http.ResponseWriter, r *http.Request, err error) (status int)
-	// Admit and AdmitLarge limit the requests in progress and the bytes of large ones, together
-	// with other front ends. If they are nil, there is no limit.
-	Admit      func() (leave func(), ok bool)
-	AdmitLarge func(size int64) (leave func(), ok bool)
+	// Admit limits the requests in progress and Bodies the memory of large ones, together with
+	// other front ends. If they are nil, there is no limit.
+	Admit  func() (leave func(), ok bool)
+	Bodies *bodies.Budget
 
 	listOnce sync.Once
 	toolList document // the response of GET /tools for callers without restrictions
 }
-
-const defaultMaxBody = 32 << 20
 
 // Register adds the routes. It handles every method of its paths, so a catch-all route beside it
 // must not name a method.

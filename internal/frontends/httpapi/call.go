@@ -2,9 +2,7 @@ package httpapi
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
-	"io"
 	"mime"
 	"net/http"
 	"os"
@@ -12,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"remit/internal/bodies"
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
@@ -38,13 +37,15 @@ const bodyTimeout = 30 * time.Second
 
 // call runs a tool: POST /tools/{name}, with the arguments as body.
 func (a *API) call(w http.ResponseWriter, r *http.Request) {
-	leave, ok := a.admit(r)
-	if !ok {
-		w.Header().Set("Retry-After", "1")
-		writeError(w, http.StatusServiceUnavailable, "Too many requests are in progress; try again")
-		return
+	if a.Admit != nil {
+		leave, ok := a.Admit()
+		if !ok {
+			w.Header().Set("Retry-After", "1")
+			writeError(w, http.StatusServiceUnavailable, "Too many requests are in progress; try again")
+			return
+		}
+		defer leave()
 	}
-	defer leave()
 	connection := http.NewResponseController(w)
 	// If the connection supports no deadlines, its owner limits it. After a rejection the deadline
 	// stays, for the rest of the body.
@@ -54,20 +55,22 @@ func (a *API) call(w http.ResponseWriter, r *http.Request) {
 		writeToolError(w, err)
 		return
 	}
-	key, rejected := idempotencyKey(r)
-	args := jsontree.Value{}
-	if rejected == nil {
-		args, rejected = a.arguments(w, r)
-	}
+	sent, rejected := a.arguments(r, int64(tool.Size.Request))
+	defer sent.memory.Release()
 	if rejected != nil {
+		if errors.Is(rejected.err, bodies.ErrBusy) {
+			w.Header().Set("Retry-After", "1") // the call has not begun, so any caller may repeat it
+		}
 		finish(w, rejected.status, &engine.Result{Tool: tool, Err: rejected.err, Body: tool.Render(rejected.err)}, "")
 		return
 	}
-	_ = connection.SetReadDeadline(time.Time{}) // the deadline must not end a long call
+	if sent.unread == 0 {
+		_ = connection.SetReadDeadline(time.Time{}) // the deadline must not end a long call
+	}
 	who := a.who(r)
 	result, err := a.Engine.Call(r.Context(), engine.Call{
-		Tool: tool.Name, Args: args, Principal: who.Principal, Grant: who.Grant, Frontend: "http", Client: client(r), Peer: scriptClient{}, Key: key,
-		Trace: telemetry.Parent(r.Header.Get("Traceparent"), r.Header.Get("Tracestate")),
+		Tool: tool.Name, Args: sent.args, Principal: who.Principal, Grant: who.Grant, Frontend: "http", Client: client(r), Peer: scriptClient{},
+		Key: sent.key, Unread: sent.unread, Trace: telemetry.Parent(r.Header.Get("Traceparent"), r.Header.Get("Tracestate")),
 	})
 	switch {
 	case err != nil:
@@ -75,9 +78,9 @@ func (a *API) call(w http.ResponseWriter, r *http.Request) {
 	case result.Suspended != nil: // unreachable unless the handler created it: scriptClient never asks
 		writeError(w, http.StatusNotImplemented, tool.Name+" needs a client that answers questions; call it over MCP")
 	case result.Err != nil:
-		finish(w, a.status(w, r, &result), &result, key)
+		finish(w, a.status(w, r, &result), &result, sent.key)
 	default:
-		finish(w, http.StatusOK, &result, key)
+		finish(w, http.StatusOK, &result, sent.key)
 	}
 }
 
@@ -162,29 +165,6 @@ func idempotencyKey(r *http.Request) (string, *rejection) {
 	}
 }
 
-// largeBytes is the size in bytes above which a request counts as large.
-const largeBytes = 1 << 20
-
-// admit counts a request. It returns false if there are too many, or too many large ones.
-func (a *API) admit(r *http.Request) (leave func(), ok bool) {
-	leaveAll := func() {}
-	if a.Admit != nil {
-		if leaveAll, ok = a.Admit(); !ok {
-			return nil, false
-		}
-	}
-	if size := r.ContentLength; a.AdmitLarge != nil && (size > largeBytes || size < 0) {
-		// A body of unknown size may be large. A body over the limit is not read further.
-		leaveLarge, ok := a.AdmitLarge(min(max(size, largeBytes), a.maxBody()))
-		if !ok {
-			leaveAll()
-			return nil, false
-		}
-		return func() { leaveLarge(); leaveAll() }, true
-	}
-	return leaveAll, true
-}
-
 // rejection is the error of a request that did not become a call.
 type rejection struct {
 	status int
@@ -195,27 +175,57 @@ func reject(status int, kind contract.Kind, format string, args ...any) *rejecti
 	return &rejection{status, contract.Errorf(kind, format, args...)}
 }
 
-// arguments reads and parses the body. An empty body means no arguments. The contract checks
-// everything else.
-func (a *API) arguments(w http.ResponseWriter, r *http.Request) (jsontree.Value, *rejection) {
+// sent is what a request asks for.
+type sent struct {
+	key    string
+	args   jsontree.Value
+	unread int64         // the size of arguments that are too large to be read; 0 if they were read
+	memory bodies.Memory // of the arguments; the caller must release it
+}
+
+// arguments reads and parses a request with a body of at most limit bytes. An empty body means no
+// arguments. The contract checks everything else.
+func (a *API) arguments(r *http.Request, limit int64) (s sent, rejected *rejection) {
+	if s.key, rejected = idempotencyKey(r); rejected != nil {
+		return s, rejected
+	}
 	if rejected := checkContentType(r); rejected != nil {
-		return jsontree.Value{}, rejected
+		return s, rejected
 	}
-	body, rejected := a.body(w, r)
-	if rejected != nil {
-		return jsontree.Value{}, rejected
+	data, memory, err := a.Bodies.Read(r, limit)
+	s.memory = memory
+	var over *http.MaxBytesError
+	switch {
+	case errors.As(err, &over):
+		s.unread = max(r.ContentLength, limit+1)
+		return s, nil
+	case err != nil:
+		return s, unreadable(err)
+	case len(data) == 0:
+		s.args = jsontree.Obj()
+		return s, nil
 	}
-	if len(body) == 0 {
-		return jsontree.Obj(), nil
+	if r.Header.Get("Content-Type") == formType && !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
+		return s, reject(http.StatusUnsupportedMediaType, contract.Invalid, "the body is a form; send application/json")
 	}
-	if r.Header.Get("Content-Type") == formType && !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
-		return jsontree.Value{}, reject(http.StatusUnsupportedMediaType, contract.Invalid, "the body is a form; send application/json")
+	if s.args, err = jsontree.Parse(data); err != nil {
+		return s, reject(http.StatusBadRequest, contract.Invalid, "the body is not valid JSON: %s", err)
 	}
-	args, err := jsontree.Parse(body)
-	if err != nil {
-		return args, reject(http.StatusBadRequest, contract.Invalid, "the body is not valid JSON: %s", err)
+	return s, nil
+}
+
+// unreadable converts the error of reading a body.
+func unreadable(err error) *rejection {
+	switch {
+	case errors.Is(err, bodies.ErrBusy):
+		busy := reject(http.StatusServiceUnavailable, contract.Unavailable, "Too many large requests are in progress; try again")
+		busy.err.Cause = err
+		return busy
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return reject(http.StatusRequestTimeout, contract.Unavailable, "the body did not arrive within %s", bodyTimeout)
+	default:
+		return reject(http.StatusBadRequest, contract.Invalid, "the body ended early")
 	}
-	return args, nil
 }
 
 // checkContentType rejects a body whose headers say that it is not plain JSON.
@@ -237,29 +247,6 @@ func checkContentType(r *http.Request) *rejection {
 
 // formType is what curl -d sends with any body, so also with JSON.
 const formType = "application/x-www-form-urlencoded"
-
-func (a *API) maxBody() int64 { return cmp.Or(a.MaxBody, defaultMaxBody) }
-
-func (a *API) body(w http.ResponseWriter, r *http.Request) ([]byte, *rejection) {
-	limit := a.maxBody()
-	tooLarge := reject(http.StatusRequestEntityTooLarge, contract.TooLarge,
-		"the body is larger than %d bytes (%s)", limit, contract.Bytes(limit))
-	if r.ContentLength > limit {
-		return nil, tooLarge
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
-	var over *http.MaxBytesError
-	switch {
-	case err == nil:
-		return body, nil
-	case errors.As(err, &over):
-		return nil, tooLarge
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, reject(http.StatusRequestTimeout, contract.Unavailable, "the body did not arrive within %s", bodyTimeout)
-	default:
-		return nil, reject(http.StatusBadRequest, contract.Invalid, "the body ended early")
-	}
-}
 
 // client returns the client's name, truncated because every audit record contains it.
 func client(r *http.Request) string {

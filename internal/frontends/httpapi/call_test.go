@@ -11,8 +11,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"remit/internal/bodies"
 	"remit/internal/contract"
 	"remit/internal/engine"
 )
@@ -91,7 +93,7 @@ func TestRefusals(t *testing.T) {
 		handler func(context.Context, in) (out, error)
 	}{
 		{"unknown tool", post("lok", ""), 404, `{"error":"Unknown tool \"lok\"; did you mean \"look\"?"}`, nil},
-		{"unknown and far", post("%2Fetc%2Fpasswd", ""), 404, `known: guarded`, nil},
+		{"unknown and far", post("%2Fetc%2Fpasswd", ""), 404, `known: bulk`, nil},
 		{"unknown argument", post("look", `{"txt":"a"}`), 400, `did you mean \"text\"?`, nil},
 		{"not an object", post("look", `[1]`), 400, `the arguments must be an object, not an array`, nil},
 		{"malformed", post("look", `{"text":}`), 400, `{"error":{"code":400,"message":"the body is not valid JSON: unexpected '}' at byte 8"}}`, nil},
@@ -105,8 +107,7 @@ func TestRefusals(t *testing.T) {
 		{"an invalid type", post("look", "{}", "Content-Type", ";"), 415, `send application/json`, nil},
 		{"compressed", post("look", "{}", "Content-Encoding", "gzip"), 415, `send it without Content-Encoding`, nil},
 		{"over what the contract allows", post("look", long), 413, "at most 1024 bytes", nil},
-		{"over what the server reads", post("look", long+long), 413, "the body is larger than 3000 bytes", nil},
-		{"over that, and it did not say", withoutLength(long + long), 413, "the body is larger than 3000 bytes", nil},
+		{"over that, and it did not say", withoutLength(long), 413, "at least 1025 bytes; at most 1024 bytes", nil},
 		{"anonymous", post("private", ""), 403, "requires an authenticated caller", nil},
 		{"a tool that asks", post("look", ""), 403, "the client did not declare the capability elicitation.form", askQuestion},
 		{"a handler that suspends by itself", post("look", ""), 501, "call it over MCP", func(context.Context, in) (out, error) { return out{}, &engine.SuspendedError{} }},
@@ -114,7 +115,6 @@ func TestRefusals(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := newRig(t, nil)
-			r.api.MaxBody = 3000
 			r.handler = tc.handler
 			got := r.do(tc.request)
 			if got.Code != tc.status || !strings.Contains(got.Body.String(), tc.want) {
@@ -129,28 +129,48 @@ func TestRefusals(t *testing.T) {
 
 // TestAdmit checks that requests over the limit get Retry-After and take no slot.
 func TestAdmit(t *testing.T) {
-	running, bytes := 0, int64(0)
+	running := 0
 	r := newRig(t, nil)
 	r.api.Admit = func() (func(), bool) {
 		running++
 		return func() { running-- }, running <= 1
 	}
-	r.api.AdmitLarge = func(size int64) (func(), bool) {
-		bytes += size
-		return func() { bytes -= size }, false
-	}
-	got := r.do(post("look", `{"text":"`+strings.Repeat("x", 2<<20)+`"}`))
-	if got.Code != http.StatusServiceUnavailable || got.Header().Get("Retry-After") != "1" || running != 0 {
-		t.Errorf("large: %d %s, %d run", got.Code, got.Body, running)
-	}
 	running = 1
-	if got := r.do(post("look", `{}`)); got.Code != http.StatusServiceUnavailable {
+	if got := r.do(post("look", `{}`)); got.Code != http.StatusServiceUnavailable || got.Header().Get("Retry-After") != "1" {
 		t.Errorf("one too many: %d %s", got.Code, got.Body)
 	}
 	running = 0
 	if got := r.do(post("look", `{}`)); got.Code != http.StatusOK || running != 0 {
 		t.Errorf("after that: %d %s, %d run", got.Code, got.Body, running)
 	}
+}
+
+// TestBodyMemory checks that a large body for which there is no memory gets Retry-After, whatever
+// the tool does, and that a body over the contract's limit is a call that fails and is recorded.
+func TestBodyMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, nil)
+		large := `{"text":"` + strings.Repeat("x", 100<<10) + `"}`
+		r.api.Bodies = bodies.NewBudget(64<<10, 1000)
+		got := r.do(post("bulk", large))
+		if got.Code != http.StatusServiceUnavailable || got.Header().Get("Retry-After") != "1" || !strings.Contains(got.Body.String(), "Too many large requests") {
+			t.Errorf("no memory: %d %v %s", got.Code, got.Header(), got.Body)
+		}
+		r.api.Bodies = bodies.NewBudget(1<<20, 1000)
+		if got := r.do(post("bulk", large)); got.Code != http.StatusOK {
+			t.Errorf("memory: %d %s", got.Code, got.Body)
+		}
+		if got := r.do(post("look", large)); got.Code != http.StatusRequestEntityTooLarge {
+			t.Errorf("over the limit: %d %s", got.Code, got.Body)
+		}
+		if n := r.api.Bodies.InUse(); n != 0 {
+			t.Errorf("%d bytes are still in use", n)
+		}
+		records := r.Records()
+		if len(records) != 2 || records[1].Outcome != "too_large" {
+			t.Errorf("recorded %+v", records)
+		}
+	})
 }
 
 // TestPending checks that a call that needs approval gets 202 and a header that scripts see.
@@ -260,7 +280,7 @@ func TestIncompleteBodies(t *testing.T) {
 	}{
 		{os.ErrDeadlineExceeded, 10, http.StatusRequestTimeout, "the body did not arrive within 30s"},
 		{io.ErrUnexpectedEOF, 10, http.StatusBadRequest, "the body ended early"},
-		{errors.New("not to be read"), 33 << 20, http.StatusRequestEntityTooLarge, "the body is larger than 33554432 bytes (32MiB)"},
+		{errors.New("not to be read"), 1025, http.StatusRequestEntityTooLarge, "at least 1025 bytes; at most 1024 bytes"},
 	} {
 		r := newRig(t, nil)
 		w := &deadlineRecorder{ResponseRecorder: httptest.NewRecorder()}

@@ -65,6 +65,7 @@ var tools = map[string]string{
 	"guarded": toolYAML("guarded", writes+"approval: {required: true, window: 1h}\n"),
 	"private": toolYAML("private", reads+"access: caller\n"),
 	"long":    toolYAML("long", reads+"task: required\n"),
+	"bulk":    strings.Replace(toolYAML("bulk", writes+"size: {request: 1MiB}\n"), "maxLength: 100", "maxLength: 1000000", 1),
 }
 
 type in struct {

@@ -109,6 +109,15 @@ func TestOriginsWhenExposed(t *testing.T) {
 		{"https://remit.example.com:8722", "10.0.0.1:8722", true, false},
 		{"https://evil.com", "10.0.0.1:8722", true, false},
 		{"http://localhost:3000", "10.0.0.1:8722", false, false},
+		{"http://localhost:3000", "localhost:8722", false, false}, // another program on this machine
+		{"http://localhost", "localhost:8722", false, false},
+		{"http://127.0.0.1:8722", "localhost:8722", false, false},
+		{"http://localhost:8722.evil.com", "localhost:8722", false, false},
+		{"http://localhost:8722@evil", "localhost:8722", false, false},
+		{"http://LOCALHOST:8722", "localhost:8722", false, false},
+		{"HTTP://localhost:8722", "localhost:8722", false, false},
+		{"http://localhost.:8722", "localhost:8722", false, false},
+		{"http://localhost:8722", "localhost:8722", false, true},
 		{"ftp://10.0.0.1", "10.0.0.1", false, false},
 		{"null", "null", false, false},
 		{"", "", false, false},
@@ -117,11 +126,11 @@ func TestOriginsWhenExposed(t *testing.T) {
 		if tc.tls {
 			s.TLS = &Certificate{}
 		}
-		if got := s.isAllowedOrigin(tc.origin, tc.host); got != tc.want {
+		if got := s.isOwnOrigin([]string{tc.origin}, tc.host); got != tc.want {
 			t.Errorf("%q at %q, TLS %v: %v", tc.origin, tc.host, tc.tls, got)
 		}
 	}
-	if (&Server{Exposed: true}).isAllowedOrigin("", "10.0.0.1") {
+	if (&Server{Exposed: true}).isOwnOrigin([]string{""}, "10.0.0.1") {
 		t.Error("an empty origin is accepted if none is configured")
 	}
 }

@@ -41,6 +41,11 @@ type Server struct {
 	Exposed bool
 	Origin  string       // an allowed origin of web pages, such as https://remit.example.com
 	TLS     *Certificate // nil for plain HTTP
+	// AdmitsOtherUser reports whether a request is served although it comes from another user of
+	// this machine. It is asked only if the server is not exposed. If it is nil, none is served.
+	AdmitsOtherUser func(*http.Request) bool
+	// Rejected is told of requests that are rejected before any handler sees them. It may be nil.
+	Rejected func(r *http.Request, reason string)
 
 	ending      atomic.Bool
 	active      atomic.Int64 // requests in progress
@@ -102,6 +107,13 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, grace time.Duration)
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
+	}
+	if !s.Exposed && l.Addr().Network() == "tcp" {
+		isOtherUser, end := newPeerFinder(s.Log)
+		defer end()
+		if isOtherUser != nil {
+			server.ConnContext = markOtherUsers(isOtherUser)
+		}
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- s.accept(server, l) }()
@@ -197,7 +209,7 @@ func (s *Server) trackRequests(next http.Handler) http.Handler {
 			s.lastRequest.Store(time.Now().UnixNano())
 			w.Header()["Connection"] = []string{"close"}
 		}
-		if 0 <= r.ContentLength && r.ContentLength <= netHTTPDiscardBytes {
+		if r.ContentLength == 0 || 0 < r.ContentLength && r.ContentLength <= netHTTPDiscardBytes && !r.Close {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -211,7 +223,8 @@ func (s *Server) trackRequests(next http.Handler) http.Handler {
 	})
 }
 
-// netHTTPDiscardBytes is how many unread bytes of a body net/http discards by itself.
+// netHTTPDiscardBytes is how many unread bytes of a body net/http discards by itself, unless the
+// client asked to close the connection.
 const netHTTPDiscardBytes = 256 << 10
 
 // body records whether it was read completely.
@@ -251,17 +264,23 @@ func discardBody(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.CopyN(io.Discard, r.Body, maxDiscardBytes) // the connection is closed next in any case
 }
 
-// guard rejects requests that a foreign web page may have sent: those with a foreign host name (DNS
-// rebinding) or a foreign origin.
+// guard rejects requests of other users of this machine, and requests that a foreign web page may
+// have sent: those with a foreign host name (DNS rebinding), a foreign origin, or fetch metadata of
+// another site.
 func (s *Server) guard(addr string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch origins := r.Header["Origin"]; {
+		switch {
+		case fromOtherUser(r) && (s.AdmitsOtherUser == nil || !s.AdmitsOtherUser(r)):
+			s.reject(w, r, "another user", "This connection belongs to another user of this machine, or its user cannot be "+
+				"determined; send a token as the header Authorization: Bearer TOKEN. The user who runs the server creates one with: remit token create")
 		case s.Public != nil && s.Public(r):
 			next.ServeHTTP(w, r)
 		case !s.Exposed && r.Host != addr && !isLoopback(hostOf(r.Host)):
-			s.reject(w, r, "This server accepts only host names of this machine; use the URL that it printed at its start")
-		case len(origins) > 1 || len(origins) == 1 && !s.isAllowedOrigin(origins[0], r.Host):
-			s.reject(w, r, "This server does not accept requests from web pages of other machines")
+			s.reject(w, r, "host", "This server accepts only host names of this machine; use the URL that it printed at its start")
+		case !s.isOwnOrigin(r.Header["Origin"], r.Host):
+			s.reject(w, r, "origin", "This server does not accept requests from web pages of other sites or ports")
+		case isForeignFetch(r):
+			s.reject(w, r, "fetch site", "This server does not accept requests from web pages of other sites or ports; open the URL directly")
 		default:
 			next.ServeHTTP(w, r)
 		}
@@ -269,8 +288,11 @@ func (s *Server) guard(addr string, next http.Handler) http.Handler {
 }
 
 // reject answers 403: a JSON-RPC error for MCP endpoints, plain JSON for others.
-func (s *Server) reject(w http.ResponseWriter, r *http.Request, message string) {
-	s.Log.Info("request rejected", "path", r.URL.Path, "host", r.Host, "origin", r.Header.Get("Origin"))
+func (s *Server) reject(w http.ResponseWriter, r *http.Request, reason, message string) {
+	s.Log.Info("request rejected", "path", r.URL.Path, "reason", reason, "host", r.Host, "origin", r.Header.Get("Origin"))
+	if s.Rejected != nil {
+		s.Rejected(r, reason)
+	}
 	SetSecurityHeaders(w.Header())
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusForbidden)
@@ -298,19 +320,24 @@ func hostOf(hostport string) string {
 	return hostport
 }
 
-// isAllowedOrigin reports whether an origin is this server or, if it is not exposed, this machine.
-func (s *Server) isAllowedOrigin(origin, host string) bool {
-	if !s.Exposed {
-		return isLocalOrigin(origin)
+// isOwnOrigin reports whether a request was not sent by a web page, or by one of this server. All
+// programs on a machine share its host names, so the port must be ours too.
+func (s *Server) isOwnOrigin(origins []string, host string) bool {
+	if len(origins) != 1 {
+		return len(origins) == 0
 	}
+	origin := origins[0]
 	return origin != "" && origin == s.Origin || origin == "https://"+host || s.TLS == nil && origin == "http://"+host
 }
 
-func isLocalOrigin(origin string) bool {
-	for _, scheme := range []string{"http://", "https://"} {
-		if rest, ok := strings.CutPrefix(origin, scheme); ok {
-			return isLoopback(hostOf(rest))
-		}
+// isForeignFetch reports whether a browser says that a page of another site or port caused the
+// request. A link to one of our pages is allowed: its page cannot read the response.
+func isForeignFetch(r *http.Request) bool {
+	site := r.Header["Sec-Fetch-Site"]
+	switch {
+	case len(site) == 0, len(site) == 1 && (site[0] == "same-origin" || site[0] == "none"):
+		return false
+	default:
+		return r.Method != http.MethodGet || r.Header.Get("Sec-Fetch-Mode") != "navigate" || r.Header.Get("Sec-Fetch-Dest") != "document"
 	}
-	return false
 }

@@ -128,7 +128,8 @@ func TestHostsAndOrigins(t *testing.T) {
 			"http://evil.example.com", "https://evil.example.com:" + port, "null", "", "http://localhost.evil.com", "http://127.0.0.1.evil.com",
 			"http://127.0.0.1:80@evil.com", "http://localhost:80@evil.com", "http://localhost@evil.com", "http://10.0.0.1", "http://0.0.0.0", "http://[::]",
 			"file://", "file:///etc/passwd", "chrome-extension://abcdef", "localhost", "//localhost", "ftp://localhost", "HTTP://localhost.evil.com",
-			"http://localhost http://evil.com", "http://evil.com, http://localhost", "http://", "http://[::ffff:10.0.0.1]",
+			"http://localhost http://evil.com", "http://localhost", "http://localhost:6274", "https://localhost:1", "http://127.0.0.1:3000", "http://127.0.0.1",
+			"http://[::1]:80", "http://[::ffff:127.0.0.1]", "http://localhost:" + port, "HTTP://" + addr, "http://" + addr + ".evil.com", "http://" + addr + "@evil", "http://127.0.0.1.:" + port, "http://evil.com, http://localhost", "http://", "http://[::ffff:10.0.0.1]",
 		} {
 			if got := ask(route, addr, origin); got != http.StatusForbidden {
 				t.Errorf("%s, origin %q: %d, want 403", route, origin, got)
@@ -146,9 +147,49 @@ func TestHostsAndOrigins(t *testing.T) {
 			t.Errorf("host %q: %d, want 200", host, got)
 		}
 	}
-	for _, origin := range []string{"http://localhost", "http://localhost:6274", "https://localhost:1", "http://127.0.0.1:3000", "http://[::1]:80", "http://[::ffff:127.0.0.1]", "http://" + addr} {
-		if got := ask("GET /health", addr, origin); got != http.StatusOK {
-			t.Errorf("origin %q: %d, want 200", origin, got)
+	for _, host := range []string{addr, "localhost:" + port, "localhost:9000", "[::1]:" + port} { // 9000: a forwarded port
+		if got := ask("GET /health", host, "http://"+host); got != http.StatusOK {
+			t.Errorf("our own origin %q: %d, want 200", host, got)
+		}
+	}
+}
+
+// TestFetchMetadata checks that every route rejects what a browser sends for a page of another site
+// or port, except a link to it.
+func TestFetchMetadata(t *testing.T) {
+	addr, _ := serve(t)
+	for _, tc := range []struct {
+		site, mode, dest string
+		get, other       bool // whether GET and other methods are served
+	}{
+		{"same-origin", "cors", "empty", true, true},
+		{"none", "navigate", "document", true, true},
+		{"cross-site", "navigate", "document", true, false},
+		{"same-site", "navigate", "document", true, false},
+		{"cross-site", "navigate", "iframe", false, false},
+		{"cross-site", "navigate", "embed", false, false},
+		{"cross-site", "no-cors", "image", false, false},
+		{"same-site", "no-cors", "empty", false, false}, // a beacon
+		{"same-site", "cors", "empty", false, false},    // EventSource
+		{"cross-site", "no-cors", "document", false, false},
+		{"cross-site", "", "", false, false},
+		{"nonsense", "", "", false, false},
+		{"", "", "", false, false},
+		{"none\r\nSec-Fetch-Site: cross-site", "", "", false, false},
+	} {
+		for _, route := range []string{
+			"GET /", "GET /mcp", "GET /tools", "GET /tools/hello", "GET /health", "GET /metrics", "GET /cdn/books/a/assets/b.png", "GET /archives/a.zip", "GET /nowhere",
+			"HEAD /tools", "POST /mcp", "DELETE /mcp", "OPTIONS /mcp", "POST /tools/hello", "PUT /upload/x", "POST /console/login",
+		} {
+			status, body := send(t, addr, fmt.Sprintf("%s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\nSec-Fetch-Site: %s\r\nSec-Fetch-Mode: %s\r\nSec-Fetch-Dest: %s\r\n"+
+				"Content-Length: 0\r\n\r\n", route, addr, tc.site, tc.mode, tc.dest))
+			want := tc.other
+			if strings.HasPrefix(route, "GET ") {
+				want = tc.get
+			}
+			if served := status != http.StatusForbidden; served != want || status == 0 {
+				t.Errorf("%s, %q %q %q: %d %s", route, tc.site, tc.mode, tc.dest, status, body)
+			}
 		}
 	}
 }

@@ -1,15 +1,15 @@
 package mcp
 
 import (
-	"bytes"
 	"errors"
-	"io"
 	"mime"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"remit/internal/bodies"
 )
 
 // exchange is one HTTP request and its response. The response becomes a stream when a message must
@@ -22,7 +22,7 @@ type exchange struct {
 	session *session // of the legacy era
 	size    int      // of the body, in bytes
 
-	releaseLarge func() // releases the memory budget of a large request; nil if it has none
+	memory bodies.Memory // of the body, if it is large
 
 	mayJSON       bool
 	mayStream     bool
@@ -246,68 +246,28 @@ func (x *exchange) accept() {
 // body reads the request.
 func (x *exchange) body(guess era) (data []byte, ok bool) {
 	h := x.http
-	if x.r.ContentLength > h.limits.Body {
-		x.refuse(http.StatusRequestEntityTooLarge,
-			rpcErrorf(codeInvalid, "Invalid request: a message may have at most %d bytes", h.limits.Body), guess)
-		return nil, false
-	}
 	if size := x.r.ContentLength; size > large || size < 0 {
-		releaseMemory, ok := h.AdmitLarge(max(size, h.limits.Body/8)) // a body of unknown size may be large
-		if !ok {
-			x.busy(guess, "Too many large requests are in progress; try again")
-			return nil, false
-		}
-		x.releaseLarge = releaseMemory
 		// This has no effect on a connection without deadlines.
 		_ = x.control.SetReadDeadline(time.Now().Add(h.limits.Upload))
 	}
-	data, err := readBody(x.r, h.limits.Body)
-	if err == nil { // otherwise the deadline stays, because net/http reads the rest before it answers
+	data, memory, err := h.Bodies.Read(x.r, h.limits.Body)
+	x.memory = memory
+	var tooLarge *http.MaxBytesError
+	switch {
+	case err == nil: // otherwise the deadline stays, because net/http reads the rest before it answers
 		x.clearReadDeadline()
 		return data, true
-	}
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	case errors.As(err, &tooLarge):
 		x.refuse(http.StatusRequestEntityTooLarge,
 			rpcErrorf(codeInvalid, "Invalid request: a message may have at most %d bytes", h.limits.Body), guess)
-	} else {
+	case errors.Is(err, bodies.ErrBusy):
+		x.busy(guess, "Too many large requests are in progress; try again")
+	default:
 		x.refuse(http.StatusRequestTimeout, rpcErrorf(codeParse, "Parse error: the request is incomplete"), guess)
 	}
 	return nil, false
 }
 
-// releaseMemory releases the memory budget of a large request.
-func (x *exchange) releaseMemory() {
-	if x.releaseLarge != nil {
-		x.releaseLarge()
-		x.releaseLarge = nil
-	}
-}
-
 // clearReadDeadline removes the read deadline after the request has arrived. Otherwise the deadline
 // would end the request.
 func (x *exchange) clearReadDeadline() { _ = x.control.SetReadDeadline(time.Time{}) }
-
-// maxLargeTotal is the total size of the large requests in progress, in bytes.
-const maxLargeTotal = 256 << 20
-
-func readBody(r *http.Request, limit int64) ([]byte, error) {
-	if r.ContentLength < 0 {
-		return io.ReadAll(http.MaxBytesReader(nil, r.Body, limit))
-	}
-	if r.ContentLength <= initialBodyBytes {
-		data := make([]byte, r.ContentLength)
-		_, err := io.ReadFull(r.Body, data)
-		return data, err
-	}
-	// The buffer grows with the bytes that arrive, not with the announced length.
-	data := bytes.NewBuffer(make([]byte, 0, initialBodyBytes))
-	n, err := io.CopyN(data, r.Body, r.ContentLength)
-	if err == nil && n < r.ContentLength {
-		err = io.ErrUnexpectedEOF
-	}
-	return data.Bytes(), err
-}
-
-// initialBodyBytes is the initial buffer size for a body.
-const initialBodyBytes = 64 << 10

@@ -6,5 +6,5 @@ func (h *HTTP) Kept() int64 { return h.archive.bytes.Load() }
 // Running returns how many requests are in progress.
 func (h *HTTP) Running() int64 { return h.running.Load() }
 
-// Large returns the total size of the large requests in progress.
-func (h *HTTP) Large() int64 { return h.large.Load() }
+// Large returns the memory of the large requests in progress.
+func (h *HTTP) Large() int64 { return h.Bodies.InUse() }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"remit/internal/bodies"
 	"remit/internal/engine/identity"
 )
 
@@ -47,6 +48,10 @@ type HTTP struct {
 	// or 0 for other errors. It is nil if every caller is known.
 	Challenge func(w http.ResponseWriter, r *http.Request, err error) (status int)
 
+	// Bodies bounds the memory of large requests, together with other front ends. If it is nil,
+	// there is no bound.
+	Bodies *bodies.Budget
+
 	// StillAllowed reports whether the sender of a request would still be accepted. Open streams
 	// check it regularly. It is nil if every caller is accepted.
 	StillAllowed func(r *http.Request) bool
@@ -59,8 +64,7 @@ type HTTP struct {
 	count    atomic.Int64
 	streams  atomic.Int64
 	running  atomic.Int64
-	large    atomic.Int64 // bytes of large requests in progress
-	archive  archive      // events kept for clients that reconnect
+	archive  archive // events kept for clients that reconnect
 	ending   context.Context
 	endAll   context.CancelFunc
 	sweeper  *time.Timer
@@ -103,15 +107,6 @@ func (h *HTTP) Admit() (leave func(), ok bool) {
 }
 
 func (h *HTTP) leave() { h.running.Add(-1) }
-
-// AdmitLarge counts the bytes of a large request. It returns false if there are too many.
-func (h *HTTP) AdmitLarge(size int64) (leave func(), ok bool) {
-	if h.large.Add(size) > maxLargeTotal {
-		h.large.Add(-size)
-		return nil, false
-	}
-	return func() { h.large.Add(-size) }, true
-}
 
 // Endpoint returns the handler of one endpoint.
 func (h *HTTP) Endpoint(s *Server) http.Handler { return &endpoint{h, s} }
@@ -168,7 +163,7 @@ func (e *endpoint) post(x *exchange) {
 	}
 	defer leave()
 	data, ok := x.body(guess)
-	defer x.releaseMemory()
+	defer x.memory.Release()
 	if !ok {
 		return
 	}
@@ -261,7 +256,7 @@ func (e *endpoint) listen(x *exchange, q *request) {
 	}
 	defer sub.close()
 	defer x.pausing()()
-	x.releaseMemory()
+	x.memory.Release()
 	to := x.openSink()
 	alive := time.NewTicker(keepAlive)
 	defer alive.Stop()

@@ -329,3 +329,15 @@ func FuzzMessages(f *testing.F) {
 		}
 	})
 }
+
+// TestSalvageID checks that the id of a message that cannot be parsed is found, unless the message
+// is large.
+func TestSalvageID(t *testing.T) {
+	message := func(size int) []byte { return []byte(`{"id":5,"x":"\ud800` + strings.Repeat("x", size) + `"}`) }
+	if id := salvageID(message(100)); string(id) != "5" {
+		t.Errorf("id %s, want 5", id)
+	}
+	if id := salvageID(message(maxSalvage)); id != nil {
+		t.Errorf("a large message was decoded twice: id %s", id)
+	}
+}

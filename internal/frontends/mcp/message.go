@@ -131,8 +131,12 @@ func cancelled(m *message) []byte {
 }
 
 // salvageID returns the id of a message that this server rejects but that other parsers accept, for
-// example one with an invalid surrogate. Without the id, its client would wait forever.
+// example one with an invalid surrogate. Without the id, its client would wait forever. It does not
+// decode a large message a second time.
 func salvageID(line []byte) []byte {
+	if len(line) > maxSalvage {
+		return nil
+	}
 	var lenient struct {
 		ID ids `json:"id"`
 	}
@@ -144,6 +148,9 @@ func salvageID(line []byte) []byte {
 	}
 	return lenient.ID[0]
 }
+
+// maxSalvage is the size in bytes above which salvageID returns no id.
+const maxSalvage = 64 << 10
 
 // ids collects every id of a message. More than one is as bad as none.
 type ids [][]byte

@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"remit/internal/app"
+	"remit/internal/bodies"
+	"remit/internal/contract/jsontree"
 	"remit/internal/engine/approval"
 	"remit/internal/engine/identity"
 	"remit/internal/engine/jobs"
@@ -86,6 +88,7 @@ func newRig(t testing.TB, s setup) *rig {
 	r.server = newServer(a, tasks, s)
 	other := newServer(a, tasks, s)
 	r.http = mcp.NewHTTP(principal, s.limits, s.now)
+	r.http.Bodies = bodies.NewBudget(256<<20, jsontree.MaxValues)
 	r.mux = http.NewServeMux()
 	r.mux.Handle("/mcp", r.http.Endpoint(r.server))
 	r.mux.Handle("/other", r.http.Endpoint(other))

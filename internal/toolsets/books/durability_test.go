@@ -257,6 +257,18 @@ func TestBookWithUnknownStore(t *testing.T) {
 	d.fails(t, "read_content", near, `{"error":"StorageError","message":"registry.yaml has an error in line 1, so books cannot be listed or written; correct it first","path":"registry.yaml"}`)
 }
 
+// TestLargeRegistry: a registry over 1 MiB is refused without parsing it, and no book is added that
+// would make it so large.
+func TestLargeRegistry(t *testing.T) {
+	d := serve(t)
+	d.given(t, "registry.yaml", "books: # "+strings.Repeat("x", 20<<20)+"\n")
+	d.fails(t, "list_books", `{}`, `{"error":"StorageError","message":"registry.yaml has 20971530 bytes, so books can neither be listed nor written; at most 1048576 bytes are read","path":"registry.yaml"}`)
+	full := "books: # " + strings.Repeat("x", 1<<20-20) + "\n"
+	d.given(t, "registry.yaml", full)
+	d.does(t, "list_books", `{}`)
+	d.fails(t, "write_content", `{"book_id":"new","path":"lessons/a.md","content":"x"}`, `{"error":"StorageError","message":"The book new cannot be added: registry.yaml would have more than 1048576 bytes","path":"registry.yaml"}`)
+}
+
 // coarse is a store whose versions do not distinguish changes in quick succession, like a disk with
 // a coarse clock.
 type coarse struct {

@@ -20,7 +20,7 @@ import (
 const registryKey = "registry.yaml"
 
 // maxRegistry is the maximum size of a registry in bytes.
-const maxRegistry = 16 << 20
+const maxRegistry = 1 << 20
 
 // active is the status of a book that can be written to.
 const active = "active"
@@ -108,6 +108,10 @@ func (r *registry) fresh(ctx context.Context, l *Library, store Store) (*list, e
 func (r *registry) load(ctx context.Context, l *Library, store Store, known *list) (*list, error) {
 	now := l.Now()
 	text, object, err := readAll(ctx, store, registryKey, maxRegistry)
+	if long := (*tooLongError)(nil); errors.As(err, &long) {
+		return nil, contract.Errorf(contract.Unavailable, "registry.yaml has %d bytes, so books can neither be listed nor written; at most %d bytes are read", long.size, long.limit).
+			With("path", registryKey)
+	}
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return nil, fmt.Errorf("read registry: %w", err)
 	}
@@ -165,6 +169,10 @@ func (l *Library) addBook(ctx context.Context, h location, title string) error {
 		text, err := appendBook(known.text, &book)
 		if err != nil {
 			return err
+		}
+		if len(text) > maxRegistry {
+			return contract.Errorf(contract.Unavailable, "The book %s cannot be added: registry.yaml would have more than %d bytes", book.ID, maxRegistry).
+				With("path", registryKey)
 		}
 		_, _, err = stores.Main.Put(ctx, registryKey, bytes.NewReader(text), int64(len(text)), condOf(hashOf(known.text)))
 		if errors.Is(err, ErrPathConflict) {

@@ -92,6 +92,9 @@ func tooDeep(text []byte) int {
 			continue
 		}
 		open := depth
+		for _, indicator := range []byte(":&*!") { // the parser takes quadratic time for many in one line
+			open += bytes.Count(rest, []byte{indicator})
+		}
 		for bytes.HasPrefix(rest, []byte("- ")) || bytes.HasPrefix(rest, []byte("? ")) {
 			open, rest = open+1, rest[2:]
 		}

@@ -60,7 +60,7 @@ func (x *Index) Record(ctx context.Context, id string) (Record, error) {
 // read parses a record and reports whether its hash begins with mark, the part of the hash that a
 // call id contains.
 func (r *Record) read(line []byte, mark uint32) bool {
-	value, err := jsontree.Parse(line)
+	value, err := jsontree.ParseTrusted(line)
 	if err != nil || value.Kind != jsontree.Object {
 		return false
 	}
@@ -90,7 +90,7 @@ func (x *Index) linkBefore(ctx context.Context, at Position, prev string) (Link,
 }
 
 func prevOf(line []byte) string {
-	record, err := jsontree.Parse(line)
+	record, err := jsontree.ParseTrusted(line)
 	if err != nil {
 		return ""
 	}
