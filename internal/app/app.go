@@ -113,6 +113,7 @@ type App struct {
 	options   engine.Options
 
 	settings  cli.Settings
+	secrets   *contract.SecretPolicy
 	listening string // the URL of the server for clients on this machine; "" unless it serves
 	database  *database
 	keys      *keyfolder.Folder
@@ -134,10 +135,16 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
+	secrets, err := contract.NewSecretPolicy(s.Deny)
+	if err != nil {
+		return nil, &contract.SettingError{Key: "deny", Err: err}
+	}
+	secrets.Guard(known)
 	sets, err := chooseTools(known, s, s.Toolsets)
 	if err != nil {
 		return nil, err
 	}
+	s.Toolsets = namesOf(sets) // some may have been given by namespace
 	if _, ok := sqlstore.File(s.Database); !ok && !sqlstore.IsPostgres(s.Database) {
 		return nil, &contract.SettingError{Key: "database", Err: errors.New("use sqlite://PATH, or " +
 			"postgres://USER:PASSWORD@HOST/NAME for a database that replicas share")}
@@ -150,7 +157,7 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the workspace %s: %w", s.Root, reason(err))
 	}
-	a := &App{root: root, stats: &stats.Stats{}, settings: s, known: known, sets: sets}
+	a := &App{root: root, stats: &stats.Stats{}, settings: s, secrets: secrets, known: known, sets: sets}
 	a.telemetry = otlp.Open(environmentOf(s), telemetry.Source{Version: Version, Started: started, Stats: a.stats, Now: time.Now, Log: log})
 	if a.telemetry != nil {
 		log = slog.New(a.telemetry.Tee(log.Handler()))
@@ -167,7 +174,7 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 		a.storage = localStorage(s, root, data, a.reportLost)
 	}
 	a.stores = &bookStores{settings: s, data: data, log: log}
-	a.books = &books.Library{Stores: a.stores.open, Now: time.Now, Log: log}
+	a.books = &books.Library{Stores: a.stores.open, Secrets: secrets, Now: time.Now, Log: log}
 	a.links = a.newLinks()
 	a.code = a.newCode()
 	a.sessions = a.newSessions()
@@ -231,12 +238,20 @@ func chooseTools(known []*contract.Set, s cli.Settings, names []string) ([]*cont
 	return contract.Tighten(sets, s.Tools)
 }
 
+func namesOf(sets []*contract.Set) []string {
+	names := make([]string, len(sets))
+	for i, set := range sets {
+		names[i] = set.Name
+	}
+	return names
+}
+
 // newEngine binds the tools of some sets.
 func (a *App) newEngine(sets []*contract.Set, options engine.Options) (*engine.Engine, error) {
 	tools := &learning.Tools{Memory: a.storage.memory, Files: a.root, Now: time.Now, AllSets: a.known, Served: sets}
 	openTasks := stored(a.database, func(db *sqlstore.DB) tasks.Store { return db.Tasks() })
 	lists := &tasks.Tools{Open: openTasks, Now: time.Now, Served: sets}
-	library := &books.Tools{Library: a.books, Links: a.links, Now: time.Now, Served: sets}
+	library := &books.Tools{Library: a.books, Links: a.links, Now: time.Now, Served: sets, LinksEnd: func() bool { return a.links.ends }}
 	project := &codebase.Tools{
 		Corpus: a.code.open, Files: projectFiles{a}, Note: a.code.reads.Note, Knowledge: a.knowledge,
 		Sessions: a.sessions, Log: a.log, Now: time.Now, Served: sets,

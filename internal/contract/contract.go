@@ -3,10 +3,12 @@
 package contract
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -19,12 +21,24 @@ import (
 // Set is a family of tools that share an error shape, defaults and a version.
 type Set struct {
 	Name         string      `json:"name" yaml:"name"`
+	Namespace    string      `json:"namespace,omitempty" yaml:"namespace"` // another name of the set; see Prefix
 	Title        string      `json:"title" yaml:"title"`
 	Description  string      `json:"description" yaml:"description"`
 	Instructions string      `json:"instructions,omitempty" yaml:"instructions"` // sent to the client's model
 	Shape        Shape       `json:"shape" yaml:"shape"`
 	Hidden       bool        `json:"hidden,omitempty" yaml:"hidden"` // served only if a caller names it, and not listed anywhere
 	Contracts    []*Contract `json:"contracts" yaml:"-"`
+}
+
+// Prefix returns what precedes the names of the set's tools if another served set has a tool of the
+// same name: namespace_tool.
+func (s *Set) Prefix() string {
+	return cmp.Or(s.Namespace, strings.ReplaceAll(s.Name, "-", "_")) + "_"
+}
+
+// IsNamed reports whether the set has this name or namespace.
+func (s *Set) IsNamed(name string) bool {
+	return s.Name == name || s.Namespace != "" && s.Namespace == name
 }
 
 // Find returns the contract of a tool of the set, or nil.
@@ -102,6 +116,46 @@ const (
 type Deadline struct {
 	Target Duration `json:"target" yaml:"target"`
 	Max    Duration `json:"max" yaml:"max"`
+	// With holds other durations, by the name of a boolean argument: they apply if it is true.
+	With map[string]Durations `json:"with,omitempty" yaml:"with"`
+}
+
+// Durations are the two durations of a Deadline.
+type Durations struct {
+	Target Duration `json:"target" yaml:"target"`
+	Max    Duration `json:"max" yaml:"max"`
+}
+
+// For returns the durations that apply to a call with these arguments.
+func (d *Deadline) For(args *jsontree.Value) Durations {
+	applies := Durations{d.Target, d.Max}
+	for name, with := range d.With {
+		if arg, ok := args.Get(name); ok && arg.True() && with.Max > applies.Max {
+			applies = with
+		}
+	}
+	return applies
+}
+
+// longest returns the longest time that a call may take.
+func (d *Deadline) longest() Duration {
+	longest := d.Max
+	for _, with := range d.With {
+		longest = max(longest, with.Max)
+	}
+	return longest
+}
+
+// atMost returns the deadline with every duration limited.
+func (d *Deadline) atMost(limit Duration) Deadline {
+	limited := Deadline{Target: min(d.Target, limit), Max: min(d.Max, limit)}
+	for name, with := range d.With {
+		if limited.With == nil {
+			limited.With = map[string]Durations{}
+		}
+		limited.With[name] = Durations{min(with.Target, limit), min(with.Max, limit)}
+	}
+	return limited
 }
 
 // Size limits what a caller may send: the arguments as a whole, and single arguments by name. A
@@ -151,6 +205,19 @@ func (c *Contract) seal() error {
 	sum := sha256.Sum256(tree.Canonical())
 	c.Digest = "sha256:" + hex.EncodeToString(sum[:])
 	return nil
+}
+
+// Renamed returns the same contract, with the same digest, under another name of the tool.
+func (c *Contract) Renamed(name string) *Contract {
+	renamed := &Contract{hidden: c.hidden}
+	from, to := reflect.ValueOf(c).Elem(), reflect.ValueOf(renamed).Elem()
+	for i := range from.NumField() {
+		if to.Field(i).CanSet() {
+			to.Field(i).Set(from.Field(i))
+		}
+	}
+	renamed.Name = name
+	return renamed
 }
 
 // PathPolicy returns the path policy of an argument, or nil if it has none.
@@ -204,6 +271,8 @@ type PathPolicy struct {
 	Allow []string `json:"allow,omitempty" yaml:"allow"` // empty means every path
 	Deny  []string `json:"deny,omitempty" yaml:"deny"`
 	Max   Bytes    `json:"max,omitempty" yaml:"max"` // maximum size of the file; 0 means no limit
+
+	Secrets *SecretPolicy `json:"-" yaml:"-"` // holds under every policy; nil has only the built-in rules
 }
 
 // Allows reports whether the clean path matches an allow pattern.
@@ -211,16 +280,30 @@ func (p *PathPolicy) Allows(clean string) bool {
 	return len(p.Allow) == 0 || matchesAny(p.Allow, clean)
 }
 
-// Denies reports whether the clean path, or a folder above it, matches a deny pattern. It ignores
-// letter case, because many file systems do.
-func (p *PathPolicy) Denies(clean string) bool {
-	lower := strings.ToLower(clean)
-	for at := lower; at != ""; at = at[:max(strings.LastIndexByte(at, '/'), 0)] {
-		if matchesAny(p.Deny, at) {
-			return true
-		}
+// Denies reports whether a rule denies the clean path of a file.
+func (p *PathPolicy) Denies(clean string) bool { return p.Rule(clean, false) != "" }
+
+// Rule returns the rule that denies a clean path: a deny pattern that the path or a folder above it
+// matches, or a rule of the secret policy. It returns "" if there is none. It ignores letter case,
+// because many file systems do. folder says that the path is that of a folder.
+func (p *PathPolicy) Rule(clean string, folder bool) string {
+	if i := deniedBy(p.Deny, strings.ToLower(clean)); i >= 0 {
+		return p.Deny[i]
 	}
-	return false
+	return p.Secrets.Rule(clean, folder)
+}
+
+// deniedBy returns the index of the pattern that a path in lower case, or a folder above it,
+// matches, or -1.
+func deniedBy(patterns []string, lower string) int {
+	return slices.IndexFunc(patterns, func(pattern string) bool {
+		for at := lower; at != ""; at = at[:max(strings.LastIndexByte(at, '/'), 0)] {
+			if doublestar.MatchUnvalidated(pattern, at) {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 func matchesAny(patterns []string, name string) bool {

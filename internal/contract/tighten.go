@@ -5,12 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/bmatcuk/doublestar/v4"
 )
 
 // Tightening holds what an operator may change about a tool. It can only restrict: a rule that
@@ -85,19 +82,16 @@ func (c *Contract) tighten(t Tightening) error {
 	switch {
 	case !t.Rate.IsZero() && !c.Rate.IsZero() && t.Rate.isLooser(c.Rate):
 		return refuse("rate", looser, t.Rate, c.Rate)
-	case t.Deadline > c.Deadline.Max:
-		return refuse("deadline", looser, time.Duration(t.Deadline), time.Duration(c.Deadline.Max))
+	case t.Deadline > c.Deadline.longest():
+		return refuse("deadline", looser, time.Duration(t.Deadline), time.Duration(c.Deadline.longest()))
 	case t.Request > c.Size.Request:
 		return refuse("request", looser, t.Request, c.Size.Request)
 	case len(t.Deny) > 0 && len(c.Paths) == 0:
 		return refuse("deny", "has no effect, because the tool takes no path")
 	}
 	for _, pattern := range t.Deny {
-		if pattern == "" || !doublestar.ValidatePattern(pattern) {
-			return refuse("deny", "%q is not a valid pattern", pattern)
-		}
-		if plain := strings.Trim(path.Clean("/"+pattern), "/"); plain != pattern {
-			return refuse("deny", "%q would deny nothing; write %q", pattern, plain)
+		if err := checkDeny(pattern); err != nil {
+			return refuse("deny", "%w", err)
 		}
 	}
 	c.apply(t)
@@ -110,7 +104,7 @@ func (c *Contract) apply(t Tightening) {
 	c.Rate = cmp.Or(t.Rate, c.Rate)
 	c.Size.Request = cmp.Or(t.Request, c.Size.Request)
 	if t.Deadline > 0 {
-		c.Deadline = Deadline{Target: min(c.Deadline.Target, t.Deadline), Max: t.Deadline}
+		c.Deadline = c.Deadline.atMost(t.Deadline)
 	}
 	if t.Approval && !c.Approval.Required {
 		c.Approval = Approval{Required: true, Window: approvalWindow}

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"slices"
 	"time"
@@ -48,6 +49,9 @@ type File interface {
 	// ReadAll returns the whole content, or a contract.Error if it is not a readable file within
 	// the size that the contract allows.
 	ReadAll() ([]byte, FileInfo, error)
+	// Open returns a reader of the content, whatever its size, or a contract.Error if it is not a
+	// readable file. The caller closes it.
+	Open() (io.ReadCloser, FileInfo, error)
 }
 
 // Options configure an Engine. Limiter, Activity, ApprovalPage, Telemetry, Idempotency, Log,
@@ -78,9 +82,9 @@ type Options struct {
 	DeadlineFactor int
 }
 
-// timeout returns how long a call of a tool may take.
-func (e *Engine) timeout(t *Tool) time.Duration {
-	return time.Duration(t.Deadline.Max) * time.Duration(max(1, e.DeadlineFactor))
+// timeout returns how long the call may take.
+func (w *work) timeout() time.Duration {
+	return time.Duration(w.tool.Deadline.For(&w.call.Args).Max) * time.Duration(max(1, w.engine.DeadlineFactor))
 }
 
 // Engine runs the tools of one endpoint.
@@ -108,16 +112,25 @@ type Tool struct {
 func New(sets []*contract.Set, handlers Handlers, o Options) (*Engine, error) {
 	e := &Engine{Options: o, tools: map[string]*Tool{}}
 	e.Log = cmp.Or(e.Log, slog.New(slog.DiscardHandler))
+	owners := map[string]int{}
+	for _, set := range sets {
+		for _, c := range set.Contracts {
+			owners[c.Name]++
+		}
+	}
 	for _, set := range sets {
 		for _, c := range set.Contracts {
 			t, err := handlers.tool(c)
 			if err != nil {
 				return nil, err
 			}
-			if other := e.tools[c.Name]; other != nil {
-				return nil, fmt.Errorf("toolsets %s and %s both have the tool %s; serve only one of them", other.Set, c.Set, c.Name)
+			if owners[c.Name] > 1 { // the names of tools that several sets have get a prefix
+				t.Contract = c.Renamed(set.Prefix() + c.Name)
 			}
-			e.tools[c.Name] = t
+			if other := e.tools[t.Name]; other != nil {
+				return nil, fmt.Errorf("toolsets %s and %s both have the tool %s; serve only one of them", other.Set, c.Set, t.Name)
+			}
+			e.tools[t.Name] = t
 			e.list = append(e.list, t)
 		}
 	}
@@ -138,8 +151,19 @@ func (e *Engine) Tools() []*Tool {
 
 func (e *Engine) shows(t *Tool) bool { return !e.ReadOnly || t.Hints.ReadOnly }
 
-// Serves reports whether callers may see a tool with this name.
-func (e *Engine) Serves(name string) bool { return e.visible(name) != nil }
+// Serves reports whether callers may see a tool with this name in a contract.
+func (e *Engine) Serves(name string) bool { return e.Offered("", name) != "" }
+
+// Offered returns the name under which callers see a tool of a set; any set if it is "". It returns
+// "" if they do not see it.
+func (e *Engine) Offered(set, name string) string {
+	for _, t := range e.list {
+		if (set == "" || t.Set == set) && t.ID == t.Set+"/"+name && e.shows(t) {
+			return t.Name
+		}
+	}
+	return ""
+}
 
 // Find returns a tool by name. For an unknown name the error suggests the most similar one.
 func (e *Engine) Find(name string) (*Tool, error) {

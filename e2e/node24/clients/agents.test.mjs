@@ -76,7 +76,7 @@ for (const [via, open] of Object.entries(transports)) {
     const root = workspace()
     const server = await connect(t, root)
     const { output } = await ask(server, 'write_memory_entry', decision)
-    const [, id] = /request ([a-z0-9]{10}) /.exec(output)
+    const [, id] = /request ([a-z0-9]+) waits/.exec(output)
     assert.deepEqual(entries(root), [])
     await approve(id, root)
     await ask(server, 'write_memory_entry', decision)

@@ -219,8 +219,8 @@ func TestBadCookiesAreCounted(t *testing.T) {
 		wants(t, guess(), 401)
 	}
 	w := guess()
-	wants(t, w, 429, "Too many requests without a valid session from your address; try again in 2 s")
-	if w.Header().Get("Retry-After") != "2" || len(c.recorded()) != 30 {
+	wants(t, w, 429, "Too many requests without a valid session from your address; try again in 60 s")
+	if w.Header().Get("Retry-After") != "60" || len(c.recorded()) != 30 {
 		t.Errorf("Retry-After %q, %d records", w.Header().Get("Retry-After"), len(c.recorded()))
 	}
 	wants(t, viewer("GET", "/", nil), 200)
@@ -387,7 +387,7 @@ func TestErrorPages(t *testing.T) {
 	for _, kind := range contract.Kinds() {
 		fault = contract.Errorf(kind, "What <b>happened</b>").With("retry_after", 7)
 		w := viewer("GET", "/console/broken", nil)
-		wants(t, w, kind.Status(), "<h1>"+titleOf(kind)+"</h1>")
+		wants(t, w, statusOf(kind), "<h1>"+titleOf(kind)+"</h1>")
 		if got := strings.Contains(w.Body.String(), "What &lt;b&gt;happened&lt;/b&gt;"); got == (kind == contract.Internal) {
 			t.Errorf("%s: shows the message: %v", kind, got)
 		}
