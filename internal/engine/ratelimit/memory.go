@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// Memory is a Limiter for one process. It drops keys whose bucket is full, and so keeps at most
-// about twice as many keys as were in use at the same time. A call for a known key allocates
-// nothing.
+// Memory is a Limiter for one process. It holds at most about twice as many keys as were busy at
+// the same time, and at most 4 KiB for each. A call for a known key allocates nothing in the long run.
 type Memory struct {
 	seed   maphash.Seed
 	shards [64]shard
@@ -41,8 +40,8 @@ const minSweep = 64
 // shard holds some of the keys under its own lock, so that callers rarely wait for each other.
 type shard struct {
 	mu      sync.Mutex
-	clock   int64            // the latest reading
-	full    map[string]int64 // when the bucket of a key is full again; made for the first key
+	clock   int64              // the latest reading
+	windows map[string]*window // made for the first key
 	sweepAt int
 	_       [128 - 32]byte // keeps the locks of neighboring shards on separate cache lines
 }
@@ -51,15 +50,13 @@ func (s *shard) allow(key string, r Rate, now int64) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	late := s.advance(now) - now
-	full, known := s.full[key]
-	if !known {
-		key, full = strings.Clone(key), s.clock // the map must not keep a caller's buffer alive
+	w := s.windows[key]
+	if w == nil {
 		s.makeRoom()
+		w = &window{}
+		s.windows[strings.Clone(key)] = w // the map must not keep a caller's buffer alive
 	}
-	next, wait := admit(full, r, s.clock)
-	if next != full {
-		s.full[key] = next
-	}
+	wait := w.admit(r, s.clock)
 	if wait > 0 {
 		wait += time.Duration(late) // the caller adds the wait to its own clock reading
 	}
@@ -77,16 +74,16 @@ func (s *shard) advance(now int64) int64 {
 }
 
 // makeRoom drops the idle keys whenever the shard has doubled since the last time, so that the cost
-// per new key is constant. A key with a full bucket behaves like an unknown key.
+// per new key is constant. A key whose last request has expired behaves like an unknown key.
 func (s *shard) makeRoom() {
-	if len(s.full) < s.sweepAt {
+	if len(s.windows) < s.sweepAt {
 		return
 	}
-	busy := map[string]int64{} // a new map, because a map never shrinks
-	for key, full := range s.full {
-		if full > s.clock {
-			busy[key] = full
+	busy := map[string]*window{} // a new map, because a map never shrinks
+	for key, w := range s.windows {
+		if w.until > s.clock {
+			busy[key] = w
 		}
 	}
-	s.full, s.sweepAt = busy, max(minSweep, 2*len(busy))
+	s.windows, s.sweepAt = busy, max(minSweep, 2*len(busy))
 }

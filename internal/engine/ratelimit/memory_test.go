@@ -9,8 +9,8 @@ import (
 func TestIdleKeysAreDropped(t *testing.T) {
 	m, rate := NewMemory(), Rate{Requests: 2, Per: time.Second}
 	now := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
-	// A key is busy for half a second, and there is a new one each millisecond.
-	const busyAtOnce = 500
+	// A key is busy for a second, and there is a new one each millisecond.
+	const busyAtOnce = 1000
 	for i := range 200_000 {
 		if _, err := m.Allow(t.Context(), fmt.Sprint("key ", i), rate, now); err != nil {
 			t.Fatalf("allow: %v", err)
@@ -47,7 +47,23 @@ func TestBusyKeysAreKept(t *testing.T) {
 func held(m *Memory) int {
 	n := 0
 	for i := range m.shards {
-		n += len(m.shards[i].full)
+		n += len(m.shards[i].windows)
 	}
 	return n
+}
+
+// What is stored for a key does not grow with its rate, however its requests are spaced.
+func TestWindowIsBounded(t *testing.T) {
+	for _, n := range []int{1, exactRequests, exactRequests + 1, 6000, 1_000_000} {
+		rate := Rate{Requests: n, Per: time.Minute}
+		var w window
+		now := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC).UnixNano()
+		for range 100_000 {
+			w.admit(rate, now)
+			now += 7_777_777
+		}
+		if most := 2 * (exactRequests + 2); cap(w.passes) > most {
+			t.Errorf("%v: room for %d passes, want at most %d", rate, cap(w.passes), most)
+		}
+	}
 }

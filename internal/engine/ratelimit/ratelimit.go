@@ -1,18 +1,16 @@
 // Package ratelimit limits how often each caller may call each tool, to the rate that the contract
 // states. It decides only; the engine rejects the call.
 //
-// The algorithm is GCRA, a token bucket that stores one number per key. With a rate of N requests
-// per P, and T = P/N rounded up to a nanosecond, it promises:
+// The window slides: with a rate of N requests per P it promises that
 //
-//   - a caller that sent nothing for N*T may send N requests at one instant;
-//   - in an interval of length d that begins and ends with a request that passes, at most N + d/T
-//     requests pass: a burst of N and then one each T. In a window of length P that is at most 2N,
-//     and N per P in the long run;
+//   - in no window of length P do more than N requests pass;
+//   - a caller that sent nothing for P may send N requests at one instant;
 //   - a rejected request passes when it is repeated exactly after the returned wait, unless another
 //     request of the same key took the slot. A nanosecond earlier it does not pass.
 //
-// T is rounded up so that these bounds hold even if N does not divide P. A caller is then at most
-// one nanosecond per request slower than the contract says.
+// Up to exactRequests per period, a slot becomes free exactly P after the request that took it. For
+// higher rates, requests within P/exactRequests count as made at the time of the last of them, so
+// that what is stored for a key stays small. A slot then becomes free at most that much later.
 package ratelimit
 
 import (
@@ -27,10 +25,15 @@ type Rate struct {
 	Per      time.Duration
 }
 
-// Step returns the time after which one more slot becomes free.
-func (r Rate) Step() time.Duration {
-	n := time.Duration(r.Requests)
-	return (r.Per-1)/n + 1
+// exactRequests bounds what is stored for a key.
+const exactRequests = 128
+
+// Grain returns the length of the intervals within which requests count as simultaneous.
+func (r Rate) Grain() time.Duration {
+	if r.Requests <= exactRequests {
+		return 1
+	}
+	return (r.Per-1)/exactRequests + 1
 }
 
 // Check returns an error unless both fields are positive.
@@ -59,18 +62,58 @@ type Limiter interface {
 	Allow(ctx context.Context, key string, r Rate, now time.Time) (wait time.Duration, err error)
 }
 
-// admit implements GCRA. full is the instant, in Unix nanoseconds, at which the bucket of a key is
-// full again. admit returns the new instant and the time to wait.
-func admit(full int64, r Rate, now int64) (int64, time.Duration) {
-	step := int64(r.Step())
-	size := step * int64(r.Requests)
-	// No call makes the bucket emptier than empty, so a later instant comes from a clock that was
-	// set back, or from a rate that was lowered. Without this line, a clock that is set back by an
-	// hour would lock callers out for that hour.
-	full = min(full, now+size)
-	next := max(full, now) + step
-	if wait := next - size - now; wait > 0 {
-		return full, time.Duration(wait)
+// window holds the requests of a key that passed within the last period.
+type window struct {
+	passes []pass // by time; those before first have expired
+	first  int
+	total  int   // how many requests the live passes stand for
+	until  int64 // when the last pass expires
+}
+
+// pass is a number of requests that passed at an instant, in Unix nanoseconds.
+type pass struct{ at, requests int64 }
+
+// admit counts a request that may pass and returns how long it must wait otherwise.
+func (w *window) admit(r Rate, now int64) time.Duration {
+	w.expire(now, int64(r.Per))
+	if w.total >= r.Requests {
+		return time.Duration(w.freed(w.total-r.Requests+1) + int64(r.Per) - now)
 	}
-	return next, 0
+	w.add(now, int64(r.Grain()))
+	w.until = now + int64(r.Per)
+	return 0
+}
+
+// expire removes the passes that are older than the period. A pass in the future comes from a clock
+// that was set back: it counts as made now, so that nobody waits longer than a period.
+func (w *window) expire(now, period int64) {
+	for i := len(w.passes) - 1; i >= w.first && w.passes[i].at > now; i-- {
+		w.passes[i].at = now
+	}
+	for w.first < len(w.passes) && w.passes[w.first].at <= now-period {
+		w.total -= int(w.passes[w.first].requests)
+		w.first++
+	}
+}
+
+// freed returns the time of the pass whose expiry frees the nth slot.
+func (w *window) freed(n int) int64 {
+	at := w.first
+	for n -= int(w.passes[at].requests); n > 0; n -= int(w.passes[at].requests) {
+		at++
+	}
+	return w.passes[at].at
+}
+
+// add counts a request at now. Requests within the same grain become one pass, at the latest time.
+func (w *window) add(now, grain int64) {
+	w.total++
+	if last := len(w.passes) - 1; last >= w.first && w.passes[last].at/grain == now/grain {
+		w.passes[last] = pass{now, w.passes[last].requests + 1}
+		return
+	}
+	if len(w.passes) == cap(w.passes) { // reuse the space of expired passes before more is allocated
+		w.passes, w.first = w.passes[:copy(w.passes, w.passes[w.first:])], 0
+	}
+	w.passes = append(w.passes, pass{now, 1})
 }

@@ -23,21 +23,33 @@ func (s Source) Limiter() ratelimit.Limiter { return &limiter{source: s} }
 
 // admitRequest is the rule of ratelimit.Memory in one statement, so that no other request can come
 // between its read and its write. clock is the latest time seen for the key by any process (see
-// ratelimit.ReplicaSkew). $1 is the key, $2 now, $3 the step, $4 the size of the bucket and $5 the
-// skew, in nanoseconds.
+// ratelimit.ReplicaSkew); passes after it count as made at it. gone is how many passes have expired:
+// width_bucket searches a sorted array. OFFSET 0 keeps PostgreSQL from computing a value once per
+// use. $1 is the key, $2 now, $3 the period, $4 the number of requests, $5 the grain and $6 the
+// skew; times are nanoseconds.
 const admitRequest = `
-INSERT INTO rate_limits AS r (key, full_at, seen_at, passed) VALUES ($1, $2::bigint + $3::bigint, $2, TRUE)
-ON CONFLICT (key) DO UPDATE SET (full_at, seen_at, passed) = (
-	SELECT CASE WHEN next - $4 <= clock THEN next ELSE held END, clock, next - $4 <= clock
-	FROM (SELECT CASE WHEN r.seen_at - $2 BETWEEN 0 AND $5 THEN r.seen_at ELSE $2 END AS clock) AS a,
-		LATERAL (SELECT least(r.full_at, clock + $4::bigint) AS held) AS b,
-		LATERAL (SELECT greatest(held, clock) + $3 AS next) AS c)
-RETURNING full_at, passed`
+INSERT INTO rate_limits AS r (key, passes, counts, base, seen_at, wait, idle_at)
+VALUES ($1, ARRAY[$2::bigint], ARRAY[1], 0, $2, 0, $2::bigint + $3::bigint)
+ON CONFLICT (key) DO UPDATE SET (passes, counts, base, seen_at, wait, idle_at) = (
+	SELECT CASE WHEN is_full THEN p WHEN merges THEN p[gone + 1:size - 1] || clock ELSE p[gone + 1:] || clock END,
+		CASE WHEN is_full THEN c WHEN merges THEN c[gone + 1:size - 1] || c[size] + 1 ELSE c[gone + 1:] || c[size] + 1 END,
+		CASE WHEN is_full THEN r.base ELSE before END,
+		clock,
+		CASE WHEN is_full THEN p[width_bucket(c[size] - $4, c) + 1] + $3 - $2 ELSE 0 END,
+		CASE WHEN is_full THEN least(r.idle_at, clock + $3) ELSE clock + $3 END
+	FROM (SELECT CASE WHEN r.seen_at - $2 BETWEEN 0 AND $6 THEN r.seen_at ELSE $2 END AS clock, cardinality(r.passes) AS held OFFSET 0) AS t,
+		LATERAL (SELECT width_bucket(clock, r.passes) AS past OFFSET 0) AS u,
+		LATERAL (SELECT CASE WHEN past < held THEN r.passes[:past] || clock ELSE r.passes END AS p,
+			CASE WHEN past < held THEN r.counts[:past] || r.counts[held] ELSE r.counts END AS c, least(held, past + 1) AS size OFFSET 0) AS v,
+		LATERAL (SELECT width_bucket(clock - $3, p) AS gone OFFSET 0) AS w,
+		LATERAL (SELECT CASE WHEN gone > 0 THEN c[gone] ELSE r.base END AS before OFFSET 0) AS x,
+		LATERAL (SELECT c[size] - before >= $4 AS is_full, gone < size AND p[size] / $5::bigint = clock / $5 AS merges OFFSET 0) AS y)
+RETURNING wait`
 
-// A full bucket is equivalent to a key never seen.
+// A key whose requests have all expired is equivalent to a key never seen.
 const pruneLimits = `
 DELETE FROM rate_limits WHERE key IN (
-	SELECT key FROM rate_limits WHERE full_at <= $1 LIMIT 10000 FOR UPDATE SKIP LOCKED)`
+	SELECT key FROM rate_limits WHERE idle_at <= $1 LIMIT 10000 FOR UPDATE SKIP LOCKED)`
 
 // pruneInterval is how long idle keys may stay, because deleting them costs more than a call.
 const pruneInterval = time.Minute
@@ -58,19 +70,13 @@ func (l *limiter) Allow(ctx context.Context, key string, r ratelimit.Rate, now t
 	}
 	l.prune(ctx, db, now)
 	sum := sha256.Sum256([]byte(key)) // hashed, because a caller's name may hold bytes that TEXT cannot
-	step := int64(r.Step())
-	size := step * int64(r.Requests)
-	var full int64
-	var passed bool
-	_, err = findOne(ctx, db.reader(ctx), admitRequest, into(&full, &passed),
-		hex.EncodeToString(sum[:]), now.UnixNano(), step, size, int64(ratelimit.ReplicaSkew))
+	var wait int64
+	_, err = findOne(ctx, db.reader(ctx), admitRequest, into(&wait),
+		hex.EncodeToString(sum[:]), now.UnixNano(), int64(r.Per), r.Requests, int64(r.Grain()), int64(ratelimit.ReplicaSkew))
 	if err != nil {
 		return 0, fmt.Errorf("count a request: %w", err)
 	}
-	if passed {
-		return 0, nil
-	}
-	return time.Duration(full + step - size - now.UnixNano()), nil
+	return time.Duration(wait), nil
 }
 
 // prune deletes idle keys now and then. If it fails, the call is still served.

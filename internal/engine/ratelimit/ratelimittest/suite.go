@@ -25,6 +25,7 @@ func Suite(t *testing.T, skew time.Duration, fresh func(t *testing.T) ratelimit.
 		run  func(t *testing.T, l ratelimit.Limiter)
 	}{
 		{"boundary", boundary},
+		{"high rates", bounded},
 		{"rejected calls cost nothing", rejectedCallsCostNothing},
 		{"keys are independent", keysAreIndependent},
 		{"keys of any bytes", keysOfAnyBytes},
@@ -62,26 +63,46 @@ func boundary(t *testing.T, l ratelimit.Limiter) {
 			key := fmt.Sprint(rate)
 			rate.Requests = min(rate.Requests, maxBurst)
 			now := noon()
-			for i := range rate.Requests {
-				if wait := allow(t, l, key, rate, now); wait != 0 {
-					t.Fatalf("request %d of a burst of %d must wait %s", i+1, rate.Requests, wait)
+			for range 2 { // the window slides: after the wait, all slots are free again
+				for i := range rate.Requests {
+					if wait := allow(t, l, key, rate, now); wait != 0 {
+						t.Fatalf("request %d of a burst of %d must wait %s", i+1, rate.Requests, wait)
+					}
 				}
-			}
-			for range 3 { // every slot that becomes free, not only the first
-				wait := allow(t, l, key, rate, now)
-				if wait <= 0 {
-					t.Fatal("one request too many passed")
+				if wait := allow(t, l, key, rate, now); wait != rate.Per {
+					t.Fatalf("one request too many must wait %s, want %s", wait, rate.Per)
 				}
-				if early := allow(t, l, key, rate, now.Add(wait-1)); early != 1 && wait > 1 {
+				if early := allow(t, l, key, rate, now.Add(rate.Per-1)); early != 1 {
 					t.Errorf("a nanosecond early: must wait %s, want 1ns", early)
 				}
-				now = now.Add(wait)
-				if wait := allow(t, l, key, rate, now); wait != 0 {
-					t.Errorf("after that wait: must wait %s more", wait)
-				}
+				now = now.Add(rate.Per)
 			}
 		})
 	}
+}
+
+// bounded checks rates that are too high to be stored exactly: in no window do more requests pass
+// than the rate says, a slot becomes free soon after it should, and the returned wait is right.
+func bounded(t *testing.T, l ratelimit.Limiter) {
+	rate, now := ratelimit.Rate{Requests: 400, Per: time.Second}, noon()
+	var passed []time.Time
+	for range 3 * rate.Requests {
+		wait := allow(t, l, "key", rate, now)
+		if wait > rate.Per+rate.Grain() {
+			t.Fatalf("must wait %s, longer than %s", wait, rate.Per+rate.Grain())
+		}
+		if wait > 0 {
+			if early := allow(t, l, "key", rate, now.Add(wait-1)); early != 1 {
+				t.Fatalf("a nanosecond early: must wait %s, want 1ns", early)
+			}
+			if now = now.Add(wait); allow(t, l, "key", rate, now) != 0 {
+				t.Fatal("must wait again after the wait")
+			}
+		}
+		passed = append(passed, now)
+		now = now.Add(rate.Per / time.Duration(2*rate.Requests))
+	}
+	checkBound(t, rate, passed)
 }
 
 func rejectedCallsCostNothing(t *testing.T, l ratelimit.Limiter) {
@@ -89,7 +110,7 @@ func rejectedCallsCostNothing(t *testing.T, l ratelimit.Limiter) {
 	allow(t, l, "key", rate, now)
 	allow(t, l, "key", rate, now)
 	for i := range 300 {
-		if wait := allow(t, l, "key", rate, now.Add(time.Duration(i))); wait != 500*time.Millisecond-time.Duration(i) {
+		if wait := allow(t, l, "key", rate, now.Add(time.Duration(i))); wait != time.Second-time.Duration(i) {
 			t.Fatalf("rejection %d moved the free slot: wait %s", i, wait)
 		}
 	}
@@ -147,28 +168,16 @@ func lowerRateLater(t *testing.T, l ratelimit.Limiter) {
 	}
 }
 
-// bucket is the reference implementation. It holds time, and each request takes one step of it.
-type bucket struct {
-	step, size, level time.Duration
-	last              time.Time
-}
+// record is the reference implementation: the times of all requests that passed.
+type record []time.Time
 
-func newBucket(r ratelimit.Rate, now time.Time) *bucket {
-	step := r.Per / time.Duration(r.Requests)
-	if r.Per%time.Duration(r.Requests) != 0 {
-		step++
+func (r *record) allow(rate ratelimit.Rate, now time.Time) time.Duration {
+	if n := len(*r); n >= rate.Requests {
+		if wait := (*r)[n-rate.Requests].Add(rate.Per).Sub(now); wait > 0 {
+			return wait
+		}
 	}
-	size := step * time.Duration(r.Requests)
-	return &bucket{step: step, size: size, level: size, last: now}
-}
-
-func (b *bucket) allow(now time.Time) time.Duration {
-	b.level = min(b.size, b.level+now.Sub(b.last))
-	b.last = now
-	if b.level < b.step {
-		return b.step - b.level
-	}
-	b.level -= b.step
+	*r = append(*r, now)
 	return 0
 }
 
@@ -183,34 +192,24 @@ func agreesWithReference(t *testing.T, l ratelimit.Limiter) {
 		}
 		// A limiter may have one clock for all keys.
 		now := noon().Add(time.Duration(attempt) * time.Hour)
-		ref := newBucket(rate, now)
-		var passed []time.Time
+		var ref record
 		for i, pause := range rapid.SliceOfN(rapid.Int64Range(0, 300), 1, 100).Draw(t, "pauses") {
 			now = now.Add(time.Duration(pause))
-			got, want := allow(t, l, key, rate, now), ref.allow(now)
+			got, want := allow(t, l, key, rate, now), ref.allow(rate, now)
 			if got != want {
 				t.Fatalf("request %d: wait %s, reference %s", i, got, want)
 			}
-			if got == 0 {
-				passed = append(passed, now)
-			}
 		}
-		checkBound(t, rate, ref.step, passed)
+		checkBound(t, rate, ref)
 	})
 }
 
-// checkBound checks the bounds that the documentation of package ratelimit promises, for every pair
-// of requests.
-func checkBound(t *rapid.T, rate ratelimit.Rate, step time.Duration, passed []time.Time) {
-	for i := range passed {
-		for j := i; j < len(passed); j++ {
-			d := passed[j].Sub(passed[i])
-			if n, limit := j-i+1, rate.Requests+int(d/step); n > limit {
-				t.Fatalf("%d requests passed in %s, promised at most %d", n, d, limit)
-			}
-			if n := j - i + 1; d <= rate.Per && n > 2*rate.Requests {
-				t.Fatalf("%d requests passed in %s, promised at most %d", n, rate.Per, 2*rate.Requests)
-			}
+// checkBound checks that no window of the length of the period holds more requests than the rate
+// allows.
+func checkBound(t interface{ Fatalf(string, ...any) }, rate ratelimit.Rate, passed []time.Time) {
+	for i := rate.Requests; i < len(passed); i++ {
+		if d := passed[i].Sub(passed[i-rate.Requests]); d < rate.Per {
+			t.Fatalf("%d requests passed in %s, promised at most %v", rate.Requests+1, d, rate)
 		}
 	}
 }
@@ -228,7 +227,7 @@ func clockGoesBack(t *testing.T, l ratelimit.Limiter, skew time.Duration) {
 		for _, jump := range rapid.SliceOf(rapid.Int64Range(-int64(48*time.Hour), int64(time.Hour))).Draw(t, "jumps") {
 			now = now.Add(time.Duration(jump))
 			wait := allow(t, l, key, rate, now)
-			if limit := newBucket(rate, now).size + skew; wait > limit {
+			if limit := rate.Per + skew; wait > limit {
 				t.Fatalf("must wait %s, which is longer than %s", wait, limit)
 			}
 			now = now.Add(wait)
@@ -268,8 +267,8 @@ func readingsOutOfOrder(t *testing.T, l ratelimit.Limiter) {
 	}
 	late := now.Add(-100 * time.Millisecond)
 	wait := allow(t, l, "key", rate, late)
-	if wait != time.Second+100*time.Millisecond {
-		t.Errorf("one too many, with a late reading: must wait %s, want 1.1s", wait)
+	if wait != time.Minute+100*time.Millisecond {
+		t.Errorf("one too many, with a late reading: must wait %s, want 1m0.1s", wait)
 	}
 	if early := allow(t, l, "key", rate, late.Add(wait-1)); early != 1 {
 		t.Errorf("a nanosecond early: must wait %s, want 1ns", early)
