@@ -143,7 +143,7 @@ func TestRateLimit(t *testing.T) {
 			ok, limited := r.burst(calls, "hello", `{}`)
 			least, most := calls, calls
 			if test.limited {
-				least, most = allowed, allowed+int(time.Since(began)/(time.Minute/allowed))
+				least, most = allowed, allowed*(1+int(time.Since(began)/time.Minute))
 			}
 			if ok < least || ok > most || ok+limited != calls {
 				t.Errorf("%d calls succeeded and %d were limited, want %d to %d of %d to succeed", ok, limited, least, most, calls)

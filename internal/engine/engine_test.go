@@ -257,7 +257,7 @@ func TestRateComesBeforeEverythingElse(t *testing.T) {
 	}
 	got := r.call(t, good)
 	if got.Err == nil || got.Err.Kind != contract.Limited || !strings.Contains(string(got.Body), `"code":429`) ||
-		!strings.Contains(string(got.Body), `"retry_after":20`) {
+		!strings.Contains(string(got.Body), `"retry_after":60`) {
 		t.Errorf("fourth call: %s", got.Body)
 	}
 	if other := r.callAs(t, context.Background(), "bob", good); other.Err != nil {

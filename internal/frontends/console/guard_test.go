@@ -219,8 +219,8 @@ func TestBadCookiesAreCounted(t *testing.T) {
 		wants(t, guess(), 401)
 	}
 	w := guess()
-	wants(t, w, 429, "Too many requests without a valid session from your address; try again in 2 s")
-	if w.Header().Get("Retry-After") != "2" || len(c.recorded()) != 30 {
+	wants(t, w, 429, "Too many requests without a valid session from your address; try again in 60 s")
+	if w.Header().Get("Retry-After") != "60" || len(c.recorded()) != 30 {
 		t.Errorf("Retry-After %q, %d records", w.Header().Get("Retry-After"), len(c.recorded()))
 	}
 	wants(t, viewer("GET", "/", nil), 200)
