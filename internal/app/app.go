@@ -113,6 +113,7 @@ type App struct {
 	options   engine.Options
 
 	settings  cli.Settings
+	secrets   *contract.SecretPolicy
 	listening string // the URL of the server for clients on this machine; "" unless it serves
 	database  *database
 	keys      *keyfolder.Folder
@@ -134,6 +135,11 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
+	secrets, err := contract.NewSecretPolicy(s.Deny)
+	if err != nil {
+		return nil, &contract.SettingError{Key: "deny", Err: err}
+	}
+	secrets.Guard(known)
 	sets, err := chooseTools(known, s, s.Toolsets)
 	if err != nil {
 		return nil, err
@@ -150,7 +156,7 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the workspace %s: %w", s.Root, reason(err))
 	}
-	a := &App{root: root, stats: &stats.Stats{}, settings: s, known: known, sets: sets}
+	a := &App{root: root, stats: &stats.Stats{}, settings: s, secrets: secrets, known: known, sets: sets}
 	a.telemetry = otlp.Open(environmentOf(s), telemetry.Source{Version: Version, Started: started, Stats: a.stats, Now: time.Now, Log: log})
 	if a.telemetry != nil {
 		log = slog.New(a.telemetry.Tee(log.Handler()))
@@ -167,7 +173,7 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 		a.storage = localStorage(s, root, data, a.reportLost)
 	}
 	a.stores = &bookStores{settings: s, data: data, log: log}
-	a.books = &books.Library{Stores: a.stores.open, Now: time.Now, Log: log}
+	a.books = &books.Library{Stores: a.stores.open, Secrets: secrets, Now: time.Now, Log: log}
 	a.links = a.newLinks()
 	a.code = a.newCode()
 	a.sessions = a.newSessions()

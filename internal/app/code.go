@@ -26,6 +26,7 @@ import (
 type code struct {
 	settings cli.Settings
 	denied   func() []string // lower-case patterns of files that may not be read, and so are not searched
+	secrets  *contract.SecretPolicy
 	log      *slog.Logger
 	reads    *codebase.Tracker
 
@@ -41,6 +42,7 @@ func (a *App) newCode() *code {
 		log:      a.log,
 		reads:    codebase.NewTracker(a.accesses, a.log, time.Now),
 		denied:   a.denied,
+		secrets:  a.secrets,
 	}
 }
 
@@ -129,8 +131,8 @@ func (c *code) unsearchable() (func(path string, folder bool) bool, error) {
 		}
 		denied = append(denied, pattern)
 	}
-	return func(path string, _ bool) bool {
-		if hidden[path] {
+	return func(path string, folder bool) bool {
+		if hidden[path] || c.secrets.Rule(path, folder) != "" {
 			return true
 		}
 		plain := strings.ToLower(path) // deny patterns ignore case

@@ -34,7 +34,7 @@ func (a *App) newKnowledge() (*knowledge.Index, error) {
 		Tree: a.code.tree,
 		Skip: a.code.unsearchable,
 		Memory: &memories{
-			a: a, rules: sync.OnceValue(func() *contract.PathPolicy { return &contract.PathPolicy{Deny: a.denied()} }),
+			a: a, rules: sync.OnceValue(func() *contract.PathPolicy { return &contract.PathPolicy{Deny: a.denied(), Secrets: a.secrets} }),
 		},
 		MemoryFolder: memoryFolder,
 		Local:        localModel,

@@ -204,6 +204,8 @@ type PathPolicy struct {
 	Allow []string `json:"allow,omitempty" yaml:"allow"` // empty means every path
 	Deny  []string `json:"deny,omitempty" yaml:"deny"`
 	Max   Bytes    `json:"max,omitempty" yaml:"max"` // maximum size of the file; 0 means no limit
+
+	Secrets *SecretPolicy `json:"-" yaml:"-"` // holds under every policy; nil has only the built-in rules
 }
 
 // Allows reports whether the clean path matches an allow pattern.
@@ -211,16 +213,30 @@ func (p *PathPolicy) Allows(clean string) bool {
 	return len(p.Allow) == 0 || matchesAny(p.Allow, clean)
 }
 
-// Denies reports whether the clean path, or a folder above it, matches a deny pattern. It ignores
-// letter case, because many file systems do.
-func (p *PathPolicy) Denies(clean string) bool {
-	lower := strings.ToLower(clean)
-	for at := lower; at != ""; at = at[:max(strings.LastIndexByte(at, '/'), 0)] {
-		if matchesAny(p.Deny, at) {
-			return true
-		}
+// Denies reports whether a rule denies the clean path of a file.
+func (p *PathPolicy) Denies(clean string) bool { return p.Rule(clean, false) != "" }
+
+// Rule returns the rule that denies a clean path: a deny pattern that the path or a folder above it
+// matches, or a rule of the secret policy. It returns "" if there is none. It ignores letter case,
+// because many file systems do. folder says that the path is that of a folder.
+func (p *PathPolicy) Rule(clean string, folder bool) string {
+	if i := deniedBy(p.Deny, strings.ToLower(clean)); i >= 0 {
+		return p.Deny[i]
 	}
-	return false
+	return p.Secrets.Rule(clean, folder)
+}
+
+// deniedBy returns the index of the pattern that a path in lower case, or a folder above it,
+// matches, or -1.
+func deniedBy(patterns []string, lower string) int {
+	return slices.IndexFunc(patterns, func(pattern string) bool {
+		for at := lower; at != ""; at = at[:max(strings.LastIndexByte(at, '/'), 0)] {
+			if doublestar.MatchUnvalidated(pattern, at) {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 func matchesAny(patterns []string, name string) bool {

@@ -123,8 +123,9 @@ func (c *Contract) Status(kind Kind) int {
 	return cmp.Or(c.Errors[kind].Status, kind.Status())
 }
 
-// alwaysSent lists the details that say what to do next. They are sent in every shape.
-var alwaysSent = []string{"retry_after", "approval"}
+// alwaysSent lists the details that say what to do next, or which rule denied a path. They are sent
+// in every shape.
+var alwaysSent = []string{"retry_after", "approval", "rule"}
 
 // Code returns the contract's code for a failure.
 func (c *Contract) Code(e *Error) string {

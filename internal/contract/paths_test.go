@@ -47,9 +47,9 @@ func TestBoosterPaths(t *testing.T) {
 		}
 	}
 	free := []string{
-		"README.md", "docs/a.md", ".gitignore", ".github/workflows/ci.yml", "gitconfig", "env", "environment.md", "my.env", "dot.env.md",
+		"README.md", "docs/a.md", ".gitignore", ".github/workflows/ci.yml", "gitconfig", "env", "environment.md", "dot.env.md",
 		"secret.md", "secrets.md", "mysecrets/x", "secrets-guide.md",
-		"tokenizer.md", "tokens.md", "detoken.py", "mytoken.txt", "passwords-guide", "passwords.md", "passwordless.md", "credential.md", "mycredentials",
+		"tokenizer.md", "tokens.md", "detoken.py", "mytoken.txt", "passwords.md", "passwordless.md", "credential.md", "mycredentials",
 		"keys.md", "pem.md", "a.keys", "key", "node_modules.md", "pycache", "paths/Advanced/tracker.md",
 	}
 	for _, name := range free {

@@ -5,12 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/bmatcuk/doublestar/v4"
 )
 
 // Tightening holds what an operator may change about a tool. It can only restrict: a rule that
@@ -93,11 +90,8 @@ func (c *Contract) tighten(t Tightening) error {
 		return refuse("deny", "has no effect, because the tool takes no path")
 	}
 	for _, pattern := range t.Deny {
-		if pattern == "" || !doublestar.ValidatePattern(pattern) {
-			return refuse("deny", "%q is not a valid pattern", pattern)
-		}
-		if plain := strings.Trim(path.Clean("/"+pattern), "/"); plain != pattern {
-			return refuse("deny", "%q would deny nothing; write %q", pattern, plain)
+		if err := checkDeny(pattern); err != nil {
+			return refuse("deny", "%w", err)
 		}
 	}
 	c.apply(t)

@@ -25,6 +25,7 @@ type Settings struct {
 	Toolsets        []string
 	ReadOnly        bool
 	Approve         approval.Mode
+	Deny            []string // globs of paths that no tool may read, besides secrets
 	Database        string
 	Books           []string       // where books are stored: file://FOLDER or s3://...; new books go to the first
 	PublicURL       string         // base URL for links; "" means the address that serve listens on
@@ -138,6 +139,7 @@ var settingsTable = []setting{
 	{workspaceFlags, dependsValue, "toolsets", "learning-os,tasks,books,context", "toolsets to serve, separated by commas"},
 	{workspaceFlags, inForce, "read_only", "false", "refuse every tool that writes"},
 	{workspaceFlags, dependsValue, "approve", "ask", "how to handle calls that need approval: ask a person, auto (allow all) or deny"},
+	{workspaceFlags, inForce, "deny", "", "paths that no tool may read, besides secrets: globs such as drafts/**, separated by commas"},
 	{storageFlags, needsTrust, "database", "sqlite://DATA/remit.db", "where to store state: sqlite://PATH or postgres://USER@HOST/NAME"},
 	{storageFlags, needsTrust, "books", "file://DATA/library", "where to store books: file://FOLDER, s3://BUCKET/PREFIX?..., or both (with a comma)"},
 	{servingFlags, needsTrust, "public_url", "", "base URL for links, if clients reach serve through a proxy; by default the address of serve"},
@@ -287,6 +289,7 @@ func (r *resolver) values(s *Settings) error {
 		}),
 		r.parse("read_only", oneOf(&s.ReadOnly, "true", "false")),
 		r.parse("approve", func(text string) (err error) { s.Approve, err = approval.ParseMode(text); return err }),
+		r.deny(s),
 		r.parse("watch", oneOf(&s.Watch, "on", "off")),
 		r.parse("code_memory", func(text string) error { return s.CodeMemory.UnmarshalText([]byte(text)) }),
 		r.embeddings(s),
@@ -387,17 +390,10 @@ func (s *Settings) parseAddr(text string) error {
 
 // lookup returns the value of a setting and its origin.
 func (r *resolver) lookup(key string) (string, Origin) {
-	s := settingNamed(key)
-	if f := r.flags.Lookup(s.flag()); f != nil && f.Changed {
-		return f.Value.String(), FromFlag
+	if found := r.sources(key); len(found) > 0 {
+		return found[0].Value, found[0].Origin
 	}
-	if text, ok := r.env(s.variable()); ok && text != "" {
-		return text, FromEnv
-	}
-	if text, ok := r.file.settings[key]; ok {
-		return text, FromFile
-	}
-	return s.fallback, FromDefault
+	return settingNamed(key).fallback, FromDefault
 }
 
 func (r *resolver) record(key, text string, origin Origin) {

@@ -12,7 +12,7 @@ import (
 // The errors below name the path as the caller spelled it, and no other path of the host. The real
 // failure goes into the cause.
 
-func (q request) denied(cause error) error {
+func (q request) denied(cause error) *contract.Error {
 	return contract.Errorf(contract.Denied, "Access denied: %s", q.name).With("path", q.name).Because(cause)
 }
 

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -358,4 +359,32 @@ func swapping(t *testing.T, a, b string) (stop func()) {
 		}
 	})
 	return func() { close(done); group.Wait() }
+}
+
+// TestRefusalNamesTheRule also checks that the secret policy holds under a policy that denies
+// nothing itself, and that a folder named like a secret file can be passed, also by a link.
+func TestRefusalNamesTheRule(t *testing.T) {
+	dir := realTemp(t)
+	plant(t, dir, "a/token/x.go=G", "l->a/token", "k->a/token/x.pem", "a/token/x.pem=S", "notes/private/n.md=S")
+	root := open(t, dir)
+	secrets, err := contract.NewSecretPolicy([]string{"notes/Private"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := &contract.PathPolicy{Secrets: secrets, Deny: []string{"**/.git"}}
+	for name, want := range map[string]string{
+		".git/config": "**/.git", "x/.ENV.local": ".env*", "k": "*.pem", "l/x.pem": "*.pem", "NOTES/private/n.md": "deny: notes/Private",
+		"x/token": "data files named after credentials, passwords, secrets or tokens",
+	} {
+		if got := read(root, name, policy); got.Kind != contract.Denied || got.rule != want {
+			t.Errorf("%s: %+v, want the rule %s", name, got, want)
+		}
+	}
+	for _, name := range []string{"a/token/x.go", "l/x.go"} {
+		check(t, read(root, name, policy), answer{Content: "G", Resolved: "a/token/x.go"})
+	}
+	names, err := root.List("a/token", "", policy)
+	if err != nil || !slices.Equal(names, []string{"a/token/x.go"}) {
+		t.Errorf("listed: %v, %v", names, err)
+	}
 }

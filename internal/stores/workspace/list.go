@@ -31,7 +31,10 @@ func (r *Root) List(folder, begins string, policy *contract.PathPolicy) ([]strin
 		return nil, q.denied(nil)
 	}
 	clean := path.Clean(folder)
-	if q.forbids(clean) || !q.mayHold(clean) {
+	if err := q.forbids(clean, true); err != nil {
+		return nil, err
+	}
+	if !q.mayHold(clean) {
 		return nil, q.denied(nil)
 	}
 	children, err := q.children(clean, func(name string) bool { return beginsWith(name, begins) })
@@ -55,7 +58,7 @@ func beginsWith(name, begins string) bool {
 // listed returns a path in the form of a list entry, if it may be listed.
 func (q request) listed(name string, folder bool) (string, bool) {
 	switch {
-	case !wellFormed(name) || q.forbids(name):
+	case !wellFormed(name) || q.forbids(name, folder) != nil:
 		return "", false
 	case folder:
 		return name + "/", q.mayHold(name)

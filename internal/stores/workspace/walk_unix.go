@@ -4,6 +4,7 @@ package workspace
 
 import (
 	"errors"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -62,8 +63,10 @@ func (w *walk) take(step string) error {
 		return w.up()
 	}
 	// As long as there was no link, the whole path was checked before the walk began.
-	if w.links > 0 && w.forbids(joined(w.at, step)) {
-		return w.denied(errors.New("a link leads through a denied path"))
+	if w.links > 0 {
+		if err := w.forbids(joined(w.at, step), len(w.todo) > 0); err != nil {
+			return fmt.Errorf("follow a link: %w", err)
+		}
 	}
 	here, err := statAt(w.dirs[len(w.dirs)-1], step)
 	switch {
@@ -134,8 +137,8 @@ func (w *walk) follow(link string) error {
 	if len(w.at)+len(w.todo) > maxSteps {
 		return w.notFound(errors.New("links make the path too long"))
 	}
-	if w.forbids(joined(w.at, w.todo...)) {
-		return w.denied(errors.New("a link leads to a denied path"))
+	if err := w.forbids(joined(w.at, w.todo...), false); err != nil {
+		return fmt.Errorf("follow a link: %w", err)
 	}
 	return nil
 }

@@ -64,7 +64,13 @@ func (r *Root) CheckPath(name string, policy *contract.PathPolicy) (*File, error
 		return nil, q.misnamed(why)
 	}
 	clean := path.Clean(name)
-	if policy == nil || q.forbids(clean) || !policy.Allows(clean) {
+	if policy == nil {
+		return nil, q.denied(nil)
+	}
+	if err := q.forbids(clean, false); err != nil {
+		return nil, err
+	}
+	if !policy.Allows(clean) {
 		return nil, q.denied(nil)
 	}
 	resolved, err := q.resolve(clean)
@@ -124,14 +130,21 @@ type request struct {
 	policy *contract.PathPolicy
 }
 
-// forbids reports whether a clean path is denied, even if it is allowed as well. It checks only the
-// text, so its result does not reveal what exists.
-func (q request) forbids(clean string) bool {
+// forbids returns an error that names the rule if a clean path is denied, even if it is allowed as
+// well. It checks only the text, so its result does not reveal what exists.
+func (q request) forbids(clean string, folder bool) error {
 	plain := plainSpelling(clean)
-	if q.root.hidden.covers(plain) || q.policy.Denies(clean) {
-		return true
+	if q.root.hidden.covers(plain) {
+		return q.denied(nil)
 	}
-	return plain != clean && q.policy.Denies(plain)
+	rule := q.policy.Rule(clean, folder)
+	if rule == "" && plain != clean {
+		rule = q.policy.Rule(plain, folder)
+	}
+	if rule == "" {
+		return nil
+	}
+	return q.denied(nil).With("rule", rule)
 }
 
 // File is a path that was checked and may be opened.

@@ -79,7 +79,7 @@ func (l *Library) lines(ctx context.Context, h location, beneath string) ([]line
 		if err != nil {
 			return nil, failure(ctx, err)
 		}
-		if one, ok := parseLine(h.book.ID, object.Key); ok {
+		if one, ok := parseLine(h.book.ID, object.Key); ok && l.Secrets.Rule(one.path, false) == "" {
 			found = append(found, one)
 		}
 	}

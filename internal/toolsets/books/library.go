@@ -15,6 +15,8 @@ type Library struct {
 	Stores func(ctx context.Context) (Stores, error) // returns the stores; called when they are needed
 	Now    func() time.Time
 	Log    *slog.Logger
+	// Secrets says which files of books nobody may reach; nil has the built-in rules.
+	Secrets *contract.SecretPolicy
 
 	registry registry
 	index    index
@@ -106,7 +108,14 @@ func (s Stores) location(bookID string, entry *Book) (location, error) {
 
 func (l *Library) stores(ctx context.Context) (Stores, error) {
 	stores, err := l.Stores(ctx)
-	return stores, failure(ctx, err)
+	if err != nil {
+		return stores, failure(ctx, err)
+	}
+	stores.Main = guarded{stores.Main, l.Secrets}
+	if stores.Other != nil {
+		stores.Other = guarded{stores.Other, l.Secrets}
+	}
+	return stores, nil
 }
 
 // Books returns the registered books in the order of the registry.

@@ -53,7 +53,7 @@ func (l *Library) Import(ctx context.Context, from fs.FS, o ImportOptions, repor
 	if err := checkID(o.Book); err != nil {
 		return Imported{}, err
 	}
-	plan, err := bookimport.NewPlan(ctx, from, o.KeepPaths)
+	plan, err := bookimport.NewPlan(ctx, from, o.KeepPaths, l.Secrets)
 	if err != nil {
 		return Imported{}, err
 	}

@@ -32,8 +32,9 @@ type Plan struct {
 	Failed  []RejectedFile // files that should be in the book but cannot be imported
 	Title   string         // the title found in the folder; "" if there is none
 
-	from   fs.FS
-	places map[string]string // paths of files and folders: in the source to in the book
+	from    fs.FS
+	secrets *contract.SecretPolicy
+	places  map[string]string // paths of files and folders: in the source to in the book
 }
 
 // File is a file with its path in the book.
@@ -50,14 +51,14 @@ type RejectedFile struct {
 	Reason string `json:"why"`
 }
 
-// NewPlan plans the import of a folder. from may be a *zip.Reader; NewPlan then refuses archives
-// that look malicious or damaged.
-func NewPlan(ctx context.Context, from fs.FS, keepPlaces bool) (*Plan, error) {
+// NewPlan plans the import of a folder, without the files that secrets denies. from may be a
+// *zip.Reader; NewPlan then refuses archives that look malicious or damaged.
+func NewPlan(ctx context.Context, from fs.FS, keepPlaces bool, secrets *contract.SecretPolicy) (*Plan, error) {
 	from, err := unpacked(ctx, from)
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{from: from, places: map[string]string{}}
+	p := &Plan{from: from, secrets: secrets, places: map[string]string{}}
 	tree, err := p.survey(ctx)
 	if err != nil {
 		return nil, err
@@ -84,6 +85,10 @@ func (p *Plan) check(ctx context.Context) error {
 	for _, f := range p.Files {
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if rule := p.secrets.Rule(f.To, false); rule != "" {
+			p.Skipped = append(p.Skipped, RejectedFile{f.From, deniedBy(rule)})
+			continue
 		}
 		if why := p.checkFile(&f); why != "" {
 			p.Failed = append(p.Failed, RejectedFile{f.From, why})

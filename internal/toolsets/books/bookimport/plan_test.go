@@ -36,7 +36,7 @@ func source(names ...string) fstest.MapFS {
 
 func makePlan(t *testing.T, from fs.FS, keepPlaces bool) *bookimport.Plan {
 	t.Helper()
-	p, err := bookimport.NewPlan(t.Context(), from, keepPlaces)
+	p, err := bookimport.NewPlan(t.Context(), from, keepPlaces, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,12 +139,12 @@ func TestWhatCannotBeImported(t *testing.T) {
 	if len(p.Files) != 2 || len(p.Failed) != 3 {
 		t.Errorf("%d files, %d bad", len(p.Files), len(p.Failed))
 	}
-	if _, err := bookimport.NewPlan(t.Context(), source(".git/config"), false); contract.AsError(err).Kind != contract.Invalid {
+	if _, err := bookimport.NewPlan(t.Context(), source(".git/config"), false, nil); contract.AsError(err).Kind != contract.Invalid {
 		t.Errorf("nothing to import gives %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := bookimport.NewPlan(ctx, source("a.md"), false); !errors.Is(err, context.Canceled) {
+	if _, err := bookimport.NewPlan(ctx, source("a.md"), false, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("an import that was given up gives %v", err)
 	}
 }
@@ -326,7 +326,7 @@ func TestArchivesThatAreRefused(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			data := tc.archive(t)
-			_, err := bookimport.NewPlan(t.Context(), open(t, data), false)
+			_, err := bookimport.NewPlan(t.Context(), open(t, data), false, nil)
 			if e := contract.AsError(err); e.Kind != contract.Invalid || !strings.Contains(e.Message, tc.says) {
 				t.Errorf("the error is %v", err)
 			}
@@ -366,7 +366,7 @@ func FuzzArchive(f *testing.F) {
 		if err != nil {
 			return
 		}
-		p, err := bookimport.NewPlan(t.Context(), archive, false)
+		p, err := bookimport.NewPlan(t.Context(), archive, false, nil)
 		if err != nil {
 			return
 		}
@@ -386,7 +386,7 @@ func FuzzNames(f *testing.F) {
 				from[name] = &fstest.MapFile{Data: []byte("x")}
 			}
 		}
-		p, err := bookimport.NewPlan(t.Context(), from, false)
+		p, err := bookimport.NewPlan(t.Context(), from, false, nil)
 		if err != nil {
 			return
 		}

@@ -44,7 +44,11 @@ func (p *Plan) survey(ctx context.Context) (*folder, error) {
 				return err
 			}
 			at := path.Join(f.path, e.Name())
-			if why := unwanted(at, e); why != "" {
+			why := unwanted(at, e)
+			if rule := p.secrets.Rule(at, e.IsDir()); rule != "" {
+				why = deniedBy(rule)
+			}
+			if why != "" {
 				p.Skipped = append(p.Skipped, RejectedFile{at, why})
 				continue
 			}
@@ -74,6 +78,9 @@ func (p *Plan) survey(ctx context.Context) (*folder, error) {
 	top := &folder{}
 	return top, walk(top)
 }
+
+// deniedBy says which rule of the secret policy denies a file.
+func deniedBy(rule string) string { return "denied by the secret policy: " + rule }
 
 // unwanted returns why a file or folder is left out, or "".
 func unwanted(at string, e fs.DirEntry) string {
