@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"remit/internal/batchwriter"
+	"remit/internal/engine/audit"
 	"remit/internal/visible"
 )
 
@@ -169,8 +170,11 @@ func (l *lines) appendAttr(b []byte, group string, a slog.Attr) []byte {
 	if value.Kind() == slog.KindInt64 {
 		return strconv.AppendInt(b, value.Int64(), 10)
 	}
-	return l.escape(appendWord(b, value.String()), len(b))
+	return l.escape(appendWord(b, audit.Mask(value.String(), masked)), len(b))
 }
+
+// masked replaces credentials in the log.
+const masked = "***"
 
 func appendWord(b []byte, text string) []byte {
 	for _, c := range text {

@@ -24,6 +24,7 @@ func TestLogLines(t *testing.T) {
 		log.Warn("odd values", "empty", "", "spaces", "a b", "quote", `a"b`, "equals", "a=b", "line", "a\nb")
 		log.With("caller", "local").Error("failed", "cause", errors.New("no such file"), "on", true, "share", 0.5)
 		log.WithGroup("g").Debug("grouped", "x", 1, slog.Group("h", "y", 2))
+		log.Warn("masked", "cause", errors.New("dial postgres://app:hunter@db: refused"), "path", "docs/ghp_aB3dE5gH7jK9mN1pQ3sT5vW7yZ9b/a.md")
 		log.Info("hidden \x1b[2J\u202e", "escape", "\x1b[31m", "spelled", `\x1b[31m x`, "blank", "a\u3164", "none", "a\u200b")
 	}
 	all.flush()
@@ -31,6 +32,7 @@ func TestLogLines(t *testing.T) {
 WRN odd values empty="" spaces="a b" quote="a\"b" equals="a=b" line="a\nb"
 ERR failed caller=local cause="no such file" on=true share=0.5
 DBG grouped g.x=1 g.h.y=2
+WRN masked cause="dial postgres://app:***@db: refused" path=docs/ghp_***/a.md
 `
 	const hidden = "INF hidden \x1b[2J\u202e escape=\"\\x1b[31m\" spelled=\"\\\\x1b[31m x\" blank=a\u3164 none=\"a\\u200b\"\n"
 	if got := cut(file.String()); got != want+hidden {

@@ -35,6 +35,26 @@ var marks = [...]mark{
 	{text: "sk-", least: 20, whole: true},
 	{text: "AKIA", least: 16, whole: true},
 	{text: "ASIA", least: 16, whole: true},
+	{text: "xoxb-", least: 10}, // Slack
+	{text: "xoxp-", least: 10},
+	{text: "xoxa-", least: 10},
+	{text: "xoxr-", least: 10},
+	{text: "xoxs-", least: 10},
+	{text: "xoxe", least: 10, also: "."},
+	{text: "xapp-", least: 10},
+	{text: "hooks.slack.com/services/", least: 20, also: "/"},
+	{text: "glpat-", least: 16, also: "."}, // GitLab
+	{text: "AIza", least: 30, whole: true}, // Google
+	{text: "ya29.", least: 20},
+	{text: "sk_live_", least: 16}, // Stripe
+	{text: "sk_test_", least: 16},
+	{text: "rk_live_", least: 16},
+	{text: "whsec_", least: 16},
+	{text: "npm_", least: 30, whole: true},
+	{text: "pypi-", least: 40},
+	{text: "hf_", least: 30, whole: true},            // Hugging Face
+	{text: "dckr_pat_", least: 20},                   // Docker
+	{text: "SG.", least: 40, whole: true, also: "."}, // SendGrid
 }
 
 // privateKey is in the first line of every kind of private key.
@@ -42,16 +62,20 @@ const privateKey = "PRIVATE KEY-----"
 
 // holdsSecret reports whether a text contains something that looks like a credential.
 func holdsSecret(text string) bool {
+	if _, size := findPassword(text, 0); size > 0 {
+		return true
+	}
 	return mayHold(text) && (slices.ContainsFunc(marks[:], func(m mark) bool { return m.in(text) }) || strings.Contains(text, privateKey))
 }
 
 // Mask replaces the credentials in a text, but keeps the beginning that identifies each.
 func Mask(text, with string) string {
+	text = masked(text, with, findPassword)
 	if !mayHold(text) {
 		return text
 	}
 	for i := range marks {
-		text = marks[i].masked(text, with)
+		text = masked(text, with, marks[i].find)
 	}
 	if before, _, found := strings.Cut(text, privateKey); found {
 		return before + privateKey + with // up to the end of the text, wherever the key ends
@@ -59,14 +83,15 @@ func Mask(text, with string) string {
 	return text
 }
 
-func (m *mark) masked(text, with string) string {
-	at, size := m.find(text, 0)
+// masked replaces whatever find finds.
+func masked(text, with string, find func(text string, from int) (at, size int)) string {
+	at, size := find(text, 0)
 	if size == 0 {
 		return text
 	}
 	var out strings.Builder
 	done := 0
-	for ; size > 0; at, size = m.find(text, done) {
+	for ; size > 0; at, size = find(text, done) {
 		out.WriteString(text[done:at])
 		out.WriteString(with)
 		done = at + size
@@ -125,11 +150,15 @@ func (m *mark) find(text string, from int) (at, size int) {
 	}
 }
 
+// maxWords limits the search for the first random character, so that a text of nothing but
+// beginnings takes linear time.
+const maxWords = 512
+
 // follows returns the size of the rest of a credential at the start of a text; 0 if there is none.
 // Joined words look like a credential, but rarely have digits or capital letters.
 func (m *mark) follows(text string) int {
 	size, random := 0, false
-	for ; size < len(text); size++ {
+	for ; size < len(text) && (random || size < maxWords); size++ {
 		c := text[size]
 		if !isWord(c) && strings.IndexByte(m.also, c) < 0 {
 			break

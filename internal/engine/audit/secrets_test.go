@@ -54,6 +54,19 @@ func TestCredentialsAreRedacted(t *testing.T) {
 		"of AWS for a time": "ASIAIOSFODNN7EXAMPLE",
 		"a JWT":             "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhZGEifQ." + random,
 		"a private key":     "-----BEGIN OPENSSH PRIVATE KEY-----",
+		"of Slack":          "xoxb-2147483647-" + random[:20],
+		"of a Slack user":   "xoxp-2147483647-" + random[:20],
+		"a Slack webhook":   "hooks.slack.com/services/T0AB1CD2E/B0AB1CD2E/" + random[:24],
+		"of GitLab":         "glpat-" + random[:20],
+		"of Google":         "AIza" + random[:35],
+		"of Stripe":         "sk_live_" + random[:24],
+		"in a path":         "docs/ghp_" + random[:36] + "/README.md",
+		"in a file name":    "notes-gho_" + random[:36] + ".txt",
+		"a database":        "postgres://app:hunter@db.example.com:5432/app?sslmode=require",
+		"a database on S3":  "mysql://root:correct,horse;battery@10.0.0.1",
+		"a password in ADO": "Server=db;User Id=app;Password=hunter;Encrypt=yes",
+		"a quoted one":      "host=db user=app password='two words'",
+		"of storage":        "DefaultEndpointsProtocol=https;AccountName=x;AccountKey=abcdefghijkl",
 	} {
 		t.Run(name, func(t *testing.T) {
 			spelt := string(jsontree.AppendString(nil, secret))
@@ -92,6 +105,8 @@ func TestRestIsNotRedacted(t *testing.T) {
 		"remit_ is how they begin", "Basic JavaScript for all", "docs/task-1/risk-assessment-2026-01-final.md",
 		"disk-usage-of-all-machines-in-2026", "sk-learn", "AKIA", "a PRIVATE KEY", "ghp_ and github_pat_", "eyJ",
 		"internal/engine/audit/ledger/ledger.go", "MALAKIAANDTHEOTHERPROPHETS",
+		"https://example.com/a:b@c", "https://example.com:8080/", "postgres://app@db/app", "password=", "pwd=x", "user=ada", "a: b",
+		"the password policy", "npm_config_registry_of_the_project", "xoxo",
 	} {
 		if got, want := encodedWith(t, plain, `{"name":"`+plain+`"}`), `"arguments":{"name":"`+plain+`"}`; !strings.Contains(got,
 			want) || !strings.Contains(got, `"client":"`+plain+`"`) {
@@ -111,6 +126,9 @@ func TestMask(t *testing.T) {
 		"Bearer remit_" + random:                        "Bearer remit_***",
 		"eyJhbGciOiJSUzI1NiJ9.eyJzdWIi." + random:       "eyJ***",
 		"-----BEGIN PRIVATE KEY-----\n" + random + "\n": "-----BEGIN PRIVATE KEY-----***",
+		"postgres://app:hunter@db/app, http://a:b@c":    "postgres://app:***@db/app, http://a:***@c",
+		"Server=db;Pwd=hunter;x=y password='a b' z":     "Server=db;Pwd=***;x=y password='***' z",
+		"docs/ghp_" + random[:36] + "/README.md":        "docs/ghp_***/README.md",
 	} {
 		if got := audit.Mask(text, "***"); got != want {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
@@ -133,4 +151,17 @@ func BenchmarkWriteLong(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// FuzzMask checks that a masked text is masked: nothing that looks like a credential is left.
+func FuzzMask(f *testing.F) {
+	for _, text := range []string{"", "postgres://a:b@c", "password='x y", "://:@", "a=b", "ghp_" + random, "-----BEGIN PRIVATE KEY-----"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		once := audit.Mask(text, "***")
+		if again := audit.Mask(once, "***"); again != once {
+			t.Errorf("%q is masked as %q, then as %q", text, once, again)
+		}
+	})
 }
