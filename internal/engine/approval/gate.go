@@ -202,11 +202,12 @@ func (g *Gate) wait(ctx context.Context, s Subject, unshown error) error {
 	where := ""
 	if g.Page != nil && g.Page(q.ID) != "" {
 		details["url"] = g.Page(q.ID)
-		where = fmt.Sprintf("at %s, or ", details["url"])
+		where = fmt.Sprintf(" (%s)", details["url"])
 	}
+	// Agents read this, so it names no command that approves.
 	return contract.Errorf(contract.Pending,
-		`Approval needed: request %[1]s waits for a person. Approve it %[2]swith "remit approvals approve %[1]s" `+
-			"in the workspace, then repeat the same call.", q.ID, where).
+		"Approval needed: request %s waits for a person, who decides in the console%s or at a terminal. "+
+			"Repeat the same call after that.", q.ID, where).
 		With("approval", details).
 		Because(unshown)
 }

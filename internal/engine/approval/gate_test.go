@@ -90,8 +90,8 @@ func TestPendingSaysHowToContinue(t *testing.T) {
 	at := time.Date(2026, 8, 1, 14, 0, 0, 0, time.FixedZone("CEST", 2*60*60))
 	g := &approval.Gate{Store: &fake{}, Now: func() time.Time { return at }, NewID: func() string { return "7kq2m" }}
 	err := g.Pass(t.Context(), subject(), nil)
-	isError(t, err, contract.Pending, `Approval needed: request 7kq2m waits for a person. `+
-		`Approve it with "remit approvals approve 7kq2m" in the workspace, then repeat the same call.`)
+	isError(t, err, contract.Pending, `Approval needed: request 7kq2m waits for a person, `+
+		`who decides in the console or at a terminal. Repeat the same call after that.`)
 	details(t, err, `{"approval":{"expires_at":"2026-08-01T12:10:00Z","id":"7kq2m","status":"pending"}}`)
 }
 

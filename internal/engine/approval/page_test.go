@@ -46,7 +46,7 @@ func TestDecidedOnPage(t *testing.T) {
 				if len(notified) != 1 {
 					t.Errorf("%d notifications about new requests, want 1", len(notified))
 				}
-				if c.want == contract.Pending && !strings.Contains(err.Error(), "at https://remit.example/"+pendingID(t, err)+", or with") {
+				if c.want == contract.Pending && !strings.Contains(err.Error(), "in the console (https://remit.example/"+pendingID(t, err)+")") {
 					t.Errorf("%v does not name the page", err)
 				}
 				time.Sleep(2 * time.Minute) // a late person decides now

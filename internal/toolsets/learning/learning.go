@@ -10,13 +10,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"html"
 	"io/fs"
-	"regexp"
 	"strings"
-	"sync"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"remit/internal/contract"
@@ -170,13 +166,9 @@ func (in WriteIn) Check() error {
 	case isLog(in.File) && !json.Valid([]byte(text)):
 		_, why := jsontree.Parse([]byte(text))
 		return refuse("entry must be valid JSON for %s: %v", in.File, why)
-	case isLog(in.File):
+	default: // Markdown is stored as it is, and made harmless where it is shown
 		return nil
 	}
-	if why := unfit(text); why != "" {
-		return refuse("entry must be plain Markdown for %s: %s", in.File, why)
-	}
-	return nil
 }
 
 // WriteOut is the answer of write_memory_entry.
@@ -204,11 +196,11 @@ func (t *Tools) Write(ctx context.Context, in WriteIn) (WriteOut, error) {
 }
 
 // stored returns the entry as it is written to the file, without the newline at the end. JSON stays
-// as it was sent unless it has several lines; Markdown keeps its indentation.
+// as it was sent unless it has several lines; Markdown always does.
 func (in WriteIn) stored() []byte {
 	text := string(in.Entry)
 	if !isLog(in.File) {
-		return []byte(strings.Trim(text, "\r\n"))
+		return []byte(strings.TrimSuffix(text, "\n"))
 	}
 	text = strings.TrimSpace(text)
 	if !strings.ContainsAny(text, "\r\n") {
@@ -227,50 +219,4 @@ func Appended(arguments []byte) (file string, entry []byte, err error) {
 		return "", nil, fmt.Errorf("read the arguments of %s: %w", memoryTool, err)
 	}
 	return in.File, append(in.stored(), '\n'), nil
-}
-
-// unfit returns why Markdown cannot be stored, or "" if it can. A page that shows the file must not
-// run a script, even if a tag begins in one entry and ends in the next. Therefore only tags without
-// attributes, such as <br> and <kbd>, are allowed.
-func unfit(markdown string) string {
-	plain := html.UnescapeString(markdown) // as a browser decodes &#106;avascript:
-	switch {
-	case strings.ContainsFunc(strings.ReplaceAll(markdown, "\r\n", "\n"), isControl):
-		return "it contains control characters"
-	case strings.Contains(tagLike().ReplaceAllStringFunc(markdown, keepActive), "<tag"):
-		return "scripts, frames, forms and tags with attributes are not allowed; write < as &lt; if it is meant as text"
-	case activeURL().MatchString(strings.Map(visible, plain)):
-		return "links that run scripts are not allowed"
-	}
-	return ""
-}
-
-func isControl(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }
-
-// keepActive removes harmless text that looks like a tag, and marks the rest.
-func keepActive(tag string) string {
-	if harmless().MatchString(tag) && !active().MatchString(tag) {
-		return ""
-	}
-	return "<tag"
-}
-
-// visible removes characters that browsers ignore in a URL.
-func visible(r rune) rune {
-	if r <= ' ' || r == 0x7f || r == 0xad || r >= 0x200b && r <= 0x200f || r == 0xfeff {
-		return -1
-	}
-	return r
-}
-
-// The patterns are compiled on first use, to keep the start fast.
-var (
-	tagLike   = lazily(`<[A-Za-z/!?][^>]*>?`)
-	harmless  = lazily(`^<(/?[A-Za-z][A-Za-z0-9-]*\s*/?|(https?://|mailto:)[^\s<>"']*)>$`)
-	active    = lazily(`(?i)^</?(script|iframe|frame|frameset|object|embed|applet|form|svg|math|style|link|meta|base|template|portal|plaintext|xmp|textarea|title)\b`)
-	activeURL = lazily(`(?i)(\]\(|\]:|<|=)["'<(]*(javascript|vbscript|livescript|data:text/html|data:image/svg)`)
-)
-
-func lazily(pattern string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }

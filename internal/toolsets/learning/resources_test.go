@@ -437,7 +437,7 @@ func TestPathsToExplain(t *testing.T) {
 			"":                {".claude/", "README.md", "docs/"},
 			".claude/":        {".claude/memory/"},
 			".claude/memory/": {memory + "decisions.jsonl"},
-			"docs/":           {"docs/a.md", "docs/adr/", "docs/api-token.txt"},
+			"docs/":           {"docs/a.md", "docs/adr/"},
 			"src/":            nil, "docs/secrets/": nil, "docs/.env": nil,
 		},
 	} {
