@@ -70,15 +70,30 @@ func (s scanner) header(specs []spec, line int) []spec {
 	if s.HasPrefix("<") {
 		end, k = ">", cAngled
 	} else if !s.HasPrefix("\"") {
+		if !s.macroFollows() {
+			s.malformed(line, "#include")
+		}
 		return specs
 	}
 	rest := s.Src[s.At+1:]
 	n := strings.IndexAny(rest, end+"\n")
 	if n <= 0 || rest[n] == '\n' {
+		s.malformed(line, "#include")
 		return specs
 	}
 	s.At += n + 2
 	return append(specs, spec{strings.ReplaceAll(rest[:n], `\`, "/"), line, k})
+}
+
+// macroFollows reports whether a macro stands for the header: a name, perhaps with arguments.
+func (s scanner) macroFollows() bool {
+	rest, _, _ := strings.Cut(s.Src[s.At:], "\n")
+	n := 0
+	for n < len(rest) && lexical.IsWordByte(rest[n]) {
+		n++
+	}
+	after := strings.TrimSpace(rest[n:])
+	return n > 0 && (after == "" || strings.HasPrefix(after, "(") || strings.HasPrefix(after, "/"))
 }
 
 // blankInLine skips white space and comments within a line, which a backslash may continue.

@@ -58,27 +58,38 @@ func (r *cssReader) rule() {
 		name = r.word()
 		r.Next()
 	}
+	line := r.Tok.Line
 	switch name {
 	case "import":
-		r.list()
-	case "use", "forward", "reference", "config", "plugin":
+		if !r.list() {
+			r.malformed(line, "@import")
+		}
+	case "use", "forward":
+		if !r.target() {
+			r.malformed(line, "@"+name)
+		}
+	case "reference", "config", "plugin":
 		r.target()
 	case "value":
 		r.origin()
 	}
 }
 
-// list reads targets separated by commas, after the optional parentheses of Less.
-func (r *cssReader) list() {
+// list reads targets separated by commas, after the optional parentheses of Less. It returns false
+// if a target is missing.
+func (r *cssReader) list() bool {
 	if r.Accept("(") {
 		for r.Tok.Kind != lexical.End && !r.IsAt(")", ";", "{", "}") {
 			r.Next()
 		}
 		r.Accept(")")
 	}
-	for r.target() && r.Accept(",") {
-		continue
+	for r.target() {
+		if !r.Accept(",") {
+			return true
+		}
 	}
+	return false
 }
 
 // target reads an imported string or url(x).

@@ -173,6 +173,13 @@ func scan(language string, content []byte) scanner {
 // problem returns the scanner's error so far as a *SyntaxError.
 func (s scanner) problem() error { return syntaxError(s.Err) }
 
+// malformed begins the reason of every error about an import statement, as opposed to the rest of a
+// file.
+const malformed = "malformed "
+
+// malformed records that an import statement is not valid.
+func (s scanner) malformed(line int, statement string) { s.Fail(line, malformed+statement) }
+
 func syntaxError(err *lexical.Error) error {
 	if err == nil {
 		return nil

@@ -29,6 +29,7 @@ func extractJS(content []byte) ([]spec, error) {
 type jsReader struct {
 	scanner
 	before lexical.Token
+	depth  int // of brackets
 	specs  []spec
 }
 
@@ -53,14 +54,20 @@ func (r *jsReader) references() {
 // step consumes at least one token.
 func (r *jsReader) step() {
 	at, property := r.Tok, r.IsProperty()
+	// Declarations are only at the top level. Elsewhere the words may be names of members.
+	begins := r.depth == 0 && (at.FirstOnLine || r.before.Text == ";")
 	declared := at.Text == "module" && r.before.Kind == lexical.Word && r.before.Text == "declare"
 	r.advance()
 	switch {
 	case property || at.Kind != lexical.Word:
 	case at.Text == "import":
-		r.importing()
+		if ok := r.importing(); !ok && begins {
+			r.malformed(at.Line, "import declaration")
+		}
 	case at.Text == "export":
-		r.exporting()
+		if ok := r.exporting(); !ok && begins {
+			r.malformed(at.Line, "export declaration")
+		}
 	case at.Text == "require":
 		r.requiring()
 	case at.Text == "new":
@@ -72,6 +79,14 @@ func (r *jsReader) step() {
 
 func (r *jsReader) advance() {
 	r.before = r.Tok
+	if r.Tok.Kind == lexical.Mark {
+		switch r.Tok.Text {
+		case "{", "(", "[":
+			r.depth++
+		case "}", ")", "]":
+			r.depth = max(r.depth-1, 0)
+		}
+	}
 	r.Next()
 }
 
@@ -94,8 +109,8 @@ func (r *jsReader) add(token lexical.Token, k kind) {
 	}
 }
 
-// importing reads what follows import.
-func (r *jsReader) importing() {
+// importing reads what follows import. It returns false if that is not an import.
+func (r *jsReader) importing() bool {
 	switch {
 	case r.take("("):
 		r.argument(0)
@@ -104,8 +119,9 @@ func (r *jsReader) importing() {
 	case r.isString():
 		r.add(r.Tok, 0)
 	default:
-		r.clause()
+		return r.clause()
 	}
+	return true
 }
 
 // meta reads import.meta.resolve("x"), import.defer("x") and import.source("x").
@@ -116,9 +132,9 @@ func (r *jsReader) meta() {
 	}
 }
 
-// clause reads an import clause and its from.
-func (r *jsReader) clause() {
-	k := kind(0)
+// clause reads an import clause and its from. It returns false if there is no from.
+func (r *jsReader) clause() bool {
+	k, depth := kind(0), r.depth
 	if r.take("type") && !r.IsAt(",") && !r.IsAt("from") && !r.IsAt("=") {
 		k = jsTypeOnly
 	}
@@ -126,15 +142,17 @@ func (r *jsReader) clause() {
 		switch {
 		case r.take("="):
 			r.assigned(k)
-			return
+			return true
 		case r.IsAt("from"):
+			closed := r.before.Text != "," && r.depth == depth
 			if r.from(k) {
-				return
+				return closed
 			}
 		default:
 			r.advance()
 		}
 	}
+	return false
 }
 
 // assigned reads require("x") in import a = require("x").
@@ -154,8 +172,9 @@ func (r *jsReader) from(k kind) bool {
 	return true
 }
 
-// exporting reads what follows export, if it re-exports from another file.
-func (r *jsReader) exporting() {
+// exporting reads what follows export, if it re-exports from another file. It returns false if that
+// file is missing.
+func (r *jsReader) exporting() bool {
 	k := kind(0)
 	if r.take("type") {
 		k = jsTypeOnly
@@ -165,15 +184,19 @@ func (r *jsReader) exporting() {
 		if r.take("as") {
 			r.advance()
 		}
-		r.from(k)
+		return r.from(k)
 	case r.take("{"):
 		for r.Tok.Kind == lexical.Word || r.isString() || r.IsAt(",") {
 			r.advance()
 		}
-		if r.take("}") {
-			r.from(k)
+		if !r.take("}") {
+			return false
+		}
+		if r.IsAt("from") {
+			return r.from(k)
 		}
 	}
+	return true
 }
 
 // requiring reads what follows require.

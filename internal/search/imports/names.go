@@ -23,13 +23,14 @@ type header struct {
 	imports  string // the keyword before an import
 	// read reads what follows that keyword.
 	read func(s scanner, specs []spec) []spec
+	ends bool // an import ends with a semicolon
 }
 
 var (
-	extractJava   = header{"java", "package", "import", importedNames}.extract
-	extractKotlin = header{"kotlin", "package", "import", importedNames}.extract
-	extractScala  = header{"scala", "package", "import", importedNames}.extract
-	extractCSharp = header{"csharp", "namespace", "using", using}.extract
+	extractJava   = header{"java", "package", "import", importedNames, true}.extract
+	extractKotlin = header{"kotlin", "package", "import", importedNames, false}.extract
+	extractScala  = header{"scala", "package", "import", importedNames, false}.extract
+	extractCSharp = header{"csharp", "namespace", "using", using, false}.extract
 )
 
 // extract reads the head of a file.
@@ -51,7 +52,9 @@ func (h header) extract(content []byte) ([]spec, error) {
 			full = strings.TrimPrefix(full+"."+s.Name("."), ".")
 			specs = append(specs, spec{full, line, ownName})
 		case s.Accept(h.imports):
-			specs = h.read(s, specs)
+			if specs = h.read(s, specs); h.ends && !s.IsAt(";") {
+				s.malformed(line, "import declaration")
+			}
 		default:
 			return specs, s.problem()
 		}
@@ -93,6 +96,9 @@ func importedNames(s scanner, specs []spec) []spec {
 
 // names reads names separated by commas: a.b, a.b.*, a.b._, a.b as c, a.{b, c => d, *}.
 func (s scanner) names(specs []spec, n naming, prefix string) []spec {
+	if s.Tok.Kind != lexical.Word && !s.IsAt(n.mark, "*", "`", "}") {
+		s.malformed(s.Tok.Line, "import declaration")
+	}
 	for s.Tok.Kind == lexical.Word || s.IsAt(n.mark, "*") {
 		found := spec{line: s.Tok.Line, kind: n.one}
 		if k, ok := n.words[strings.ToLower(s.Tok.Text)]; ok {
@@ -103,17 +109,26 @@ func (s scanner) names(specs []spec, n naming, prefix string) []spec {
 		found.text = prefix + strings.TrimPrefix(s.Name(n.mark), "_root_.")
 		rest, all := strings.CutSuffix(found.text, n.mark+"_")
 		within := s.Accept(n.mark)
+		valid := found.text != prefix && !within
 		switch {
 		case all || s.Accept("*"):
-			found.text, found.kind = strings.TrimSuffix(rest, n.mark), n.all
+			found.text, found.kind, valid = strings.TrimSuffix(rest, n.mark), n.all, true
+		case s.Tok.Kind == lexical.Word && !s.Tok.FirstOnLine && (found.text == "module" || strings.HasSuffix(found.text, ".given")):
+			s.Name(n.mark) // import module java.base; import a.given B
+			found.text = ""
 		case within && prefix == "" && s.Accept("{"):
 			group := naming{n.mark, found.kind, n.all, n.words}
 			specs = s.names(specs, group, found.text+n.mark)
-			s.Accept("}")
-			found.text = ""
+			if !s.Accept("}") && !s.IsAt("`") {
+				s.malformed(found.line, "import declaration")
+			}
+			found.text, valid = "", true
 		}
 		s.otherName()
 		ends := s.Tok.FirstOnLine || s.Tok.Kind == lexical.End || s.IsAt(",", ";", "}")
+		if (!ends || !valid) && !s.IsAt("`") {
+			s.malformed(found.line, "import declaration")
+		}
 		if ends && found.text != "" && (prefix == "" || !strings.HasSuffix(found.text, ".given")) {
 			specs = append(specs, found)
 		}
@@ -156,8 +171,11 @@ func using(s scanner, specs []spec) []spec {
 	if s.IsAt("<") {
 		s.SkipEnclosed("<", ">")
 	}
-	if found.text != "" && s.IsAt(";") {
+	switch {
+	case found.text != "" && s.IsAt(";"):
 		specs = append(specs, found)
+	case found.text == "" && !s.IsAt("(") || s.Tok.FirstOnLine || s.Tok.Kind == lexical.End:
+		s.malformed(found.line, "using directive")
 	}
 	return specs
 }

@@ -43,7 +43,12 @@ func extractPHP(content []byte) ([]spec, error) {
 				top = 1
 			}
 		case isKeyword(at, "use") && depth == top:
-			specs = s.names(specs, uses, "")
+			if s.IsAt("(") { // of a closure
+				break
+			}
+			if specs = s.names(specs, uses, ""); !s.IsAt(";") {
+				s.malformed(at.Line, "use declaration")
+			}
 		case isKeyword(at, "require", "require_once", "include", "include_once"):
 			specs = s.includes(specs, at.Line)
 		}
@@ -60,6 +65,9 @@ func isMember(s scanner, before, at lexical.Token) bool {
 
 // includes adds the file that the expression after require or include names, if it is constant.
 func (s scanner) includes(specs []spec, line int) []spec {
+	if s.IsAt(";", "}", ")") || s.Tok.Kind == lexical.End {
+		s.malformed(line, "include")
+	}
 	for s.Accept("(") {
 	}
 	up, beside := s.phpFolder()

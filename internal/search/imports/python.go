@@ -93,24 +93,44 @@ func (p *pythonParser) take(text string) bool {
 
 // importStatement reads `import a.b as c, d`.
 func (p *pythonParser) importStatement() {
+	begins := p.Tok.Line
 	for p.next(); ; p.next() {
 		line := p.Tok.Line
 		name := p.dotted()
-		if name == "" {
+		if name == "" || strings.HasSuffix(name, ".") {
+			p.malformed(begins, "import statement")
 			return
 		}
 		p.add(name, line, 0)
-		if p.take("as") {
-			p.next()
-		}
+		p.alias()
 		if !p.IsAt(",") {
+			p.end(begins)
 			return
 		}
 	}
 }
 
+// alias skips `as c`.
+func (p *pythonParser) alias() {
+	if p.IsAt("as") && !p.start {
+		if p.next(); p.Tok.Kind != lexical.Word || p.start {
+			p.malformed(p.Tok.Line, "import statement")
+			return
+		}
+		p.next()
+	}
+}
+
+// end checks that a statement ends here.
+func (p *pythonParser) end(line int) {
+	if !p.start && p.Tok.Kind != lexical.End && !p.IsAt(";") {
+		p.malformed(line, "import statement")
+	}
+}
+
 // fromStatement reads `from ..a.b import (c as d, e)`.
 func (p *pythonParser) fromStatement() {
+	begins := p.Tok.Line
 	p.next()
 	dots := 0
 	for p.take(".") {
@@ -120,20 +140,31 @@ func (p *pythonParser) fromStatement() {
 	if !p.IsAt("import") {
 		module += p.dotted()
 	}
-	if module == "" || len(module) > maxImport || !p.take("import") {
+	if p.start || !p.take("import") || module == "" || strings.HasSuffix(strings.TrimLeft(module, "."), ".") {
+		p.malformed(begins, "import statement")
 		return
 	}
-	p.take("(")
-	for len(p.specs) < maxImports && !p.start && (p.Tok.Kind == lexical.Word || p.IsAt("*")) {
-		p.add(module+" "+p.Tok.Text, p.Tok.Line, pythonMember)
-		p.next()
-		if p.take("as") {
-			p.next()
+	if len(module) > maxImport {
+		return
+	}
+	grouped := p.take("(")
+	for more := true; more; more = p.take(",") {
+		if grouped && p.IsAt(")") {
+			break // after the last comma
 		}
-		if !p.take(",") {
+		if p.start || p.Tok.Kind != lexical.Word && !p.IsAt("*") || len(p.specs) >= maxImports {
+			p.malformed(begins, "import statement")
 			return
 		}
+		p.add(module+" "+p.Tok.Text, p.Tok.Line, pythonMember)
+		p.next()
+		p.alias()
 	}
+	if !grouped || p.take(")") {
+		p.end(begins)
+		return
+	}
+	p.malformed(begins, "import statement")
 }
 
 // dotted reads a.b.c; it returns "" if there is no name.

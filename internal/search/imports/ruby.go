@@ -23,6 +23,8 @@ func extractRuby(content []byte) ([]spec, error) {
 		s.Next()
 		switch {
 		case at.Kind != lexical.Word || isRubyName(s, before, at):
+		case at.FirstOnLine && (s.Tok.FirstOnLine || s.Tok.Kind == lexical.End) && (at.Text == "require" || at.Text == "require_relative"):
+			s.malformed(at.Line, at.Text)
 		case at.Text == "require":
 			specs = s.rubyRequire(specs, at.Line, rubyFeature)
 		case at.Text == "load":
@@ -62,7 +64,9 @@ func (s scanner) rubyRequire(specs []spec, line int, k kind) []spec {
 	if s.Tok.FirstOnLine {
 		return specs
 	}
-	s.Accept("(")
+	if s.Accept("(") && s.IsAt(")") {
+		s.malformed(line, "require")
+	}
 	if isText(s.Tok) {
 		text := s.Tok.Text
 		if rest, ok := strings.CutPrefix(text, "#{__dir__}/"); ok {

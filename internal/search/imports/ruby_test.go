@@ -44,8 +44,6 @@ end
 list <<'it' << "s" ; empty? 'x' ; v = $' ; w = %r{'[^/]} =~ $"
 module X; require 'o'; end; q = "a" /2; u = 'x/'; require 'p'; r = "#{$'}" ; t = "#{x.sub(/"/, %q(}))}"
 def /(other) = 1 ; def %(other) = 2 ; [:/, :%, :"require 'not'"]
-require
-  'not'
 __END__
 require 'not' '
 `, "3|0|a", "4|1|b/c", "5|0|d", "20|0|e/thing", "21|0|e/other", "22|2|tasks/f.rb", "23|1|lib/g", "24|1|../../h", "25|1|i/j",

@@ -79,9 +79,7 @@ func (p *rustParser) item() {
 	case p.IsAt("mod"):
 		p.module()
 	case p.IsAt("use"):
-		line := p.Tok.Line
-		p.step()
-		p.use(nil, line, 0)
+		p.useDeclaration()
 	case p.IsAt("extern"):
 		p.step()
 		if p.IsAt("crate") {
@@ -95,6 +93,27 @@ func (p *rustParser) item() {
 		p.macro()
 	default:
 		p.step()
+	}
+}
+
+// useDeclaration reads use and what follows it up to the semicolon. In a bound, use<T> captures.
+func (p *rustParser) useDeclaration() {
+	line := p.Tok.Line
+	if p.step(); p.IsAt("<") {
+		return
+	}
+	if p.IsAt(";", "}", ",") || p.Tok.Kind == lexical.End {
+		p.malformed(line, "use declaration")
+		return
+	}
+	p.use(nil, line, 0)
+	p.Accept("*")
+	if p.IsAt("as") {
+		p.step()
+		p.ident()
+	}
+	if !p.IsAt(";", "$") {
+		p.malformed(line, "use declaration")
 	}
 }
 
@@ -166,6 +185,8 @@ func (p *rustParser) module() {
 		p.depth++
 		p.scopes = append(p.scopes, rustScope{name, full, p.depth})
 		p.step()
+	case !p.IsAt("$", "!", ":", ",", ")", "]", ">", "}"): // those are in the bodies of macros
+		p.malformed(line, "mod declaration")
 	}
 }
 
@@ -251,7 +272,9 @@ func (p *rustParser) group(names []string, depth int) {
 			break
 		}
 	}
-	p.Accept("}")
+	if !p.Accept("}") && len(p.specs) < maxImports {
+		p.malformed(p.Tok.Line, "use declaration")
+	}
 }
 
 // path adds an import of a path, which may be relative to the module of the file.

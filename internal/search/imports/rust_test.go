@@ -55,7 +55,6 @@ func TestRustExtract(t *testing.T) {
 		{"macros", "macro_rules! m { () => { mod a; use crate::b; } }\nquote! { mod c; }\ncfg_if! { if #[cfg(x)] { mod d; } }\nmacro_rules! n (() => { mod e; });\nmod f;", []spec{
 			{"d", 3, rustModule}, {"f", 5, rustModule},
 		}},
-		{"half", "mod;\nuse;\nuse a::{b,,{c\n", []spec{{"a::b", 3, rustUse}, {"a", 3, rustUse}, {"a::c", 3, rustUse}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := extractRust([]byte(c.source))

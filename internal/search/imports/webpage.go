@@ -86,10 +86,17 @@ func (p *webPage) address(tag webTag, attribute string) {
 	}
 }
 
-// extractHTML reads a page: scripts, links, and the imports of embedded scripts and styles. It
-// returns no error, since browsers display any page.
+// extractHTML reads a page: scripts, links, and the imports of embedded scripts and styles. Only a
+// malformed import is an error, since browsers display any page.
 func extractHTML(content []byte) ([]spec, error) {
 	p := newWebPage(content)
+	var failed error
+	part := func(tag webTag, extract func([]byte) ([]spec, error)) {
+		err := p.part(tag.body, tag.end, extract)
+		if fault, ok := errors.AsType[*SyntaxError](err); ok && failed == nil && strings.HasPrefix(fault.Reason, malformed) {
+			failed = err
+		}
+	}
 	webTags(content, func(tag webTag) {
 		switch tag.name {
 		case "link":
@@ -97,13 +104,13 @@ func extractHTML(content []byte) ([]spec, error) {
 		case "script":
 			p.address(tag, "src")
 			if webScript(tag) {
-				_ = p.part(tag.body, tag.end, extractJS)
+				part(tag, extractJS)
 			}
 		case "style":
-			_ = p.part(tag.body, tag.end, extractCSS)
+			part(tag, extractCSS)
 		}
 	})
-	return p.specs, nil
+	return p.specs, failed
 }
 
 // webScript reports whether a script is JavaScript.
