@@ -144,6 +144,7 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.Toolsets = namesOf(sets) // some may have been given by namespace
 	if _, ok := sqlstore.File(s.Database); !ok && !sqlstore.IsPostgres(s.Database) {
 		return nil, &contract.SettingError{Key: "database", Err: errors.New("use sqlite://PATH, or " +
 			"postgres://USER:PASSWORD@HOST/NAME for a database that replicas share")}
@@ -235,6 +236,14 @@ func chooseTools(known []*contract.Set, s cli.Settings, names []string) ([]*cont
 		return nil, err
 	}
 	return contract.Tighten(sets, s.Tools)
+}
+
+func namesOf(sets []*contract.Set) []string {
+	names := make([]string, len(sets))
+	for i, set := range sets {
+		names[i] = set.Name
+	}
+	return names
 }
 
 // newEngine binds the tools of some sets.

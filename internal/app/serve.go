@@ -48,11 +48,7 @@ func (a *App) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error
 
 // endpoint returns an MCP server for an engine.
 func (a *App) endpoint(e *engine.Engine, sets []*contract.Set) *mcp.Server {
-	var names []string
-	for _, set := range sets {
-		names = append(names, set.Name)
-	}
-	place := a.storage.place + "\n" + strings.Join(names, ",")
+	place := a.storage.place + "\n" + strings.Join(namesOf(sets), ",")
 	return &mcp.Server{
 		Engine: e, Version: Version, Instructions: sync.OnceValue(func() string { return a.instructions(sets, e) }),
 		Tasks: &jobs.Runner{
@@ -78,10 +74,17 @@ func (a *App) instructionsOf(set *contract.Set, e *engine.Engine) string {
 	var kept []string
 	for _, sentence := range strings.SplitAfter(set.Instructions, ". ") {
 		words := strings.FieldsFunc(sentence, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) })
-		absent := func(word string) bool { return strings.Contains(word, "_") && a.isTool(word) && !e.Serves(word) }
-		if !slices.ContainsFunc(words, absent) {
-			kept = append(kept, sentence)
+		tools := slices.DeleteFunc(words, func(word string) bool { return !strings.Contains(word, "_") || !a.isTool(word) })
+		if slices.ContainsFunc(tools, func(name string) bool { return !e.Serves(name) }) {
+			continue
 		}
+		slices.Sort(tools)
+		for _, name := range slices.Compact(tools) {
+			if offered := e.Offered(set.Name, name); offered != "" {
+				sentence = strings.ReplaceAll(sentence, name, offered)
+			}
+		}
+		kept = append(kept, sentence)
 	}
 	return strings.TrimSpace(strings.Join(kept, ""))
 }
@@ -192,7 +195,11 @@ func (a *App) endpoints(mux *http.ServeMux, protocol *mcp.HTTP) ([]*mcp.Server, 
 		server := a.endpoint(e, alone)
 		servers = append(servers, server)
 		names = append(names, set.Name)
-		mux.Handle("/mcp/"+set.Name, protocol.Endpoint(server))
+		handler := protocol.Endpoint(server)
+		mux.Handle("/mcp/"+set.Name, handler)
+		if set.Namespace != "" {
+			mux.Handle("/mcp/"+set.Namespace, handler)
+		}
 	}
 	mux.HandleFunc("/mcp/{toolset}", func(w http.ResponseWriter, r *http.Request) {
 		why := fmt.Sprintf("There is no toolset %q; available: %s", r.PathValue("toolset"), strings.Join(names, ", "))

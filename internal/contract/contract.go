@@ -3,10 +3,12 @@
 package contract
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -19,12 +21,24 @@ import (
 // Set is a family of tools that share an error shape, defaults and a version.
 type Set struct {
 	Name         string      `json:"name" yaml:"name"`
+	Namespace    string      `json:"namespace,omitempty" yaml:"namespace"` // another name of the set; see Prefix
 	Title        string      `json:"title" yaml:"title"`
 	Description  string      `json:"description" yaml:"description"`
 	Instructions string      `json:"instructions,omitempty" yaml:"instructions"` // sent to the client's model
 	Shape        Shape       `json:"shape" yaml:"shape"`
 	Hidden       bool        `json:"hidden,omitempty" yaml:"hidden"` // served only if a caller names it, and not listed anywhere
 	Contracts    []*Contract `json:"contracts" yaml:"-"`
+}
+
+// Prefix returns what precedes the names of the set's tools if another served set has a tool of the
+// same name: namespace_tool.
+func (s *Set) Prefix() string {
+	return cmp.Or(s.Namespace, strings.ReplaceAll(s.Name, "-", "_")) + "_"
+}
+
+// IsNamed reports whether the set has this name or namespace.
+func (s *Set) IsNamed(name string) bool {
+	return s.Name == name || s.Namespace != "" && s.Namespace == name
 }
 
 // Find returns the contract of a tool of the set, or nil.
@@ -151,6 +165,19 @@ func (c *Contract) seal() error {
 	sum := sha256.Sum256(tree.Canonical())
 	c.Digest = "sha256:" + hex.EncodeToString(sum[:])
 	return nil
+}
+
+// Renamed returns the same contract, with the same digest, under another name of the tool.
+func (c *Contract) Renamed(name string) *Contract {
+	renamed := &Contract{hidden: c.hidden}
+	from, to := reflect.ValueOf(c).Elem(), reflect.ValueOf(renamed).Elem()
+	for i := range from.NumField() {
+		if to.Field(i).CanSet() {
+			to.Field(i).Set(from.Field(i))
+		}
+	}
+	renamed.Name = name
+	return renamed
 }
 
 // PathPolicy returns the path policy of an argument, or nil if it has none.

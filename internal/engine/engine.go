@@ -108,16 +108,25 @@ type Tool struct {
 func New(sets []*contract.Set, handlers Handlers, o Options) (*Engine, error) {
 	e := &Engine{Options: o, tools: map[string]*Tool{}}
 	e.Log = cmp.Or(e.Log, slog.New(slog.DiscardHandler))
+	owners := map[string]int{}
+	for _, set := range sets {
+		for _, c := range set.Contracts {
+			owners[c.Name]++
+		}
+	}
 	for _, set := range sets {
 		for _, c := range set.Contracts {
 			t, err := handlers.tool(c)
 			if err != nil {
 				return nil, err
 			}
-			if other := e.tools[c.Name]; other != nil {
-				return nil, fmt.Errorf("toolsets %s and %s both have the tool %s; serve only one of them", other.Set, c.Set, c.Name)
+			if owners[c.Name] > 1 { // the names of tools that several sets have get a prefix
+				t.Contract = c.Renamed(set.Prefix() + c.Name)
 			}
-			e.tools[c.Name] = t
+			if other := e.tools[t.Name]; other != nil {
+				return nil, fmt.Errorf("toolsets %s and %s both have the tool %s; serve only one of them", other.Set, c.Set, t.Name)
+			}
+			e.tools[t.Name] = t
 			e.list = append(e.list, t)
 		}
 	}
@@ -138,8 +147,19 @@ func (e *Engine) Tools() []*Tool {
 
 func (e *Engine) shows(t *Tool) bool { return !e.ReadOnly || t.Hints.ReadOnly }
 
-// Serves reports whether callers may see a tool with this name.
-func (e *Engine) Serves(name string) bool { return e.visible(name) != nil }
+// Serves reports whether callers may see a tool with this name in a contract.
+func (e *Engine) Serves(name string) bool { return e.Offered("", name) != "" }
+
+// Offered returns the name under which callers see a tool of a set; any set if it is "". It returns
+// "" if they do not see it.
+func (e *Engine) Offered(set, name string) string {
+	for _, t := range e.list {
+		if (set == "" || t.Set == set) && t.ID == t.Set+"/"+name && e.shows(t) {
+			return t.Name
+		}
+	}
+	return ""
+}
 
 // Find returns a tool by name. For an unknown name the error suggests the most similar one.
 func (e *Engine) Find(name string) (*Tool, error) {

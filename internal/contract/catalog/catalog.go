@@ -34,7 +34,7 @@ func Load(names ...string) ([]*contract.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	unknown := func(name string) bool { return !slices.Contains(namesOf(sets), name) }
+	unknown := func(name string) bool { return find(sets, name) < 0 }
 	if !slices.ContainsFunc(names, unknown) {
 		return sets, nil
 	}
@@ -48,6 +48,11 @@ func namesOf(sets []*contract.Set) []string {
 		names[i] = set.Name
 	}
 	return names
+}
+
+// find returns the index of the set with this name or namespace, or -1.
+func find(sets []*contract.Set, name string) int {
+	return slices.IndexFunc(sets, func(set *contract.Set) bool { return set.IsNamed(name) })
 }
 
 // visible returns the sets that are not hidden.
@@ -74,13 +79,13 @@ func Decode(data []byte) ([]*contract.Set, error) {
 	return doc.Sets, nil
 }
 
-// Select returns the sets with these names, in the order of the names. It finds hidden sets, but
-// its errors never mention them.
+// Select returns the sets with these names or namespaces, in the order of the names. It finds hidden
+// sets, but its errors never mention them.
 func Select(sets []*contract.Set, names []string) ([]*contract.Set, error) {
-	known, shown := namesOf(sets), namesOf(visible(sets))
+	shown := namesOf(visible(sets))
 	var selected []*contract.Set
 	for _, name := range names {
-		i := slices.Index(known, name)
+		i := find(sets, name)
 		if i < 0 {
 			return nil, fmt.Errorf("there is no toolset %q%s", name, contract.Hint(name, shown))
 		}

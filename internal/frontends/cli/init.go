@@ -124,17 +124,9 @@ func (p *Program) checkToolsets(text string) error {
 	if err != nil {
 		return err
 	}
-	owners := map[string]string{}
 	for _, name := range splitList(text) {
-		i := slices.IndexFunc(sets, func(set *contract.Set) bool { return set.Name == name })
-		if i < 0 {
+		if !slices.ContainsFunc(sets, func(set *contract.Set) bool { return set.IsNamed(name) }) {
 			return fmt.Errorf("there is no toolset %q; known: %s", name, strings.Join(setNames(sets), ", "))
-		}
-		for _, c := range sets[i].Contracts {
-			if other, taken := owners[c.Name]; taken && other != name {
-				return fmt.Errorf("%s and %s both have a tool %s; take one of them", other, name, c.Name)
-			}
-			owners[c.Name] = name
 		}
 	}
 	return nil
