@@ -104,7 +104,7 @@ func TestOpenAPIDescribesServer(t *testing.T) {
 		{true, "POST", "/tools/read_repo_file", typed, `{"path":"README.md"}`, 200},
 		{true, "POST", "/tools/read_repo_file", typed, `{"path":".env"}`, 403},
 		{true, "POST", "/tools/read_repo_file", typed, `{"path":"docs/gone.md"}`, 404},
-		{true, "POST", "/tools/write_memory_entry", typed, `{"file":"decisions.jsonl","entry":{"timestamp":"2026-01-09T10:30:00Z","type":"x"}}`, 202},
+		{true, "POST", "/tools/write_memory_entry", typed, `{"file":"decisions.jsonl","entry":{"timestamp":"2026-01-09T10:30:00Z","type":"x"}}`, 403},
 		{true, "POST", "/tools/add_task", keyed, `{"user_id":"ada","title":"Buy milk"}`, 200},
 		{true, "POST", "/tools/add_task", keyed, `{"user_id":"ada","title":"Buy milk"}`, 200},
 		{true, "POST", "/tools/add_task", keyed, `{"user_id":"ada","title":"Buy bread"}`, 409},

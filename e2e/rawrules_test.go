@@ -40,6 +40,7 @@ type answer struct {
 	content  string
 	code     int    // in booster
 	contains string // part of the message in booster, the whole message in learning-os
+	rule     string // the rule that denies the path, in learning-os
 }
 
 func TestBoosterReadRules(t *testing.T) {
@@ -132,18 +133,22 @@ func TestLearningOSReadRules(t *testing.T) {
 		"..":                    {contains: "Path not allowed: .."},
 		"docs/../README.md":     {contains: "Path not allowed: docs/../README.md"},
 		"docs/../docs/a.md":     {contains: "Path not allowed: docs/../docs/a.md"},
-		"docs/a..b.md":          {contains: "Path not allowed: docs/a..b.md"},
+		"docs/a..b.md":          {contains: "Path not allowed: docs/a..b.md", rule: "**/*..*"},
 		"/etc/passwd":           {contains: "Path not allowed: /etc/passwd"},
-		"docs/.env":             {contains: "Path not allowed: docs/.env"},
-		"docs/secrets/x.md":     {contains: "Path not allowed: docs/secrets/x.md"},
-		"docs/.git/config":      {contains: "Path not allowed: docs/.git/config"},
-		".claude/memory/.env":   {contains: "Path not allowed: .claude/memory/.env"},
-		"paths/.env.d/x.md":     {contains: "Path not allowed: paths/.env.d/x.md"},
+		"docs/.env":             {contains: "Path not allowed: docs/.env", rule: "**/.env*"},
+		"docs/secrets/x.md":     {contains: "Path not allowed: docs/secrets/x.md", rule: "**/secrets/**"},
+		"docs/.git/config":      {contains: "Path not allowed: docs/.git/config", rule: "**/.git/**"},
+		".claude/memory/.env":   {contains: "Path not allowed: .claude/memory/.env", rule: "**/.env*"},
+		"paths/.env.d/x.md":     {contains: "Path not allowed: paths/.env.d/x.md", rule: "**/.env*"},
 	} {
 		t.Run(path, func(t *testing.T) {
 			got := r.call("read_repo_file", `{"path":`+quoted(path)+`}`)
 			if want.contains != "" {
-				wantText(t, got, `{"error":`+quoted(want.contains)+`}`)
+				rule := ""
+				if want.rule != "" {
+					rule = `,"rule":` + quoted(want.rule)
+				}
+				wantText(t, got, `{"error":`+quoted(want.contains)+rule+`}`)
 				return
 			}
 			wantFile(t, got, want.content)

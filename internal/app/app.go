@@ -251,7 +251,7 @@ func (a *App) newEngine(sets []*contract.Set, options engine.Options) (*engine.E
 	tools := &learning.Tools{Memory: a.storage.memory, Files: a.root, Now: time.Now, AllSets: a.known, Served: sets}
 	openTasks := stored(a.database, func(db *sqlstore.DB) tasks.Store { return db.Tasks() })
 	lists := &tasks.Tools{Open: openTasks, Now: time.Now, Served: sets}
-	library := &books.Tools{Library: a.books, Links: a.links, Now: time.Now, Served: sets}
+	library := &books.Tools{Library: a.books, Links: a.links, Now: time.Now, Served: sets, LinksEnd: func() bool { return a.links.ends }}
 	project := &codebase.Tools{
 		Corpus: a.code.open, Files: projectFiles{a}, Note: a.code.reads.Note, Knowledge: a.knowledge,
 		Sessions: a.sessions, Log: a.log, Now: time.Now, Served: sets,

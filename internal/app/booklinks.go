@@ -22,6 +22,7 @@ type bookLinks struct {
 	signer *signedurl.Signer
 	cdn    string                 // base URL of the assets, if a CDN serves them
 	base   func() (string, error) // returns the base URL of the server of the links
+	ends   bool                   // that server ends with the session
 }
 
 var _ books.Links = (*bookLinks)(nil)

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -122,6 +123,19 @@ func (f *sharedFile) Name() string { return f.name }
 // ReadAll returns the content of the file from the database, or from the workspace if the database
 // has none.
 func (f *sharedFile) ReadAll() ([]byte, fs.FileInfo, error) {
+	return f.read(int64(f.policy.Max))
+}
+
+// Open returns a reader of the same content, whatever its size.
+func (f *sharedFile) Open() (io.ReadCloser, fs.FileInfo, error) {
+	data, info, err := f.read(0)
+	if tooLarge := err != nil && contract.AsError(err).Kind == contract.TooLarge; tooLarge && f.file != nil {
+		return f.file.Open()
+	}
+	return io.NopCloser(bytes.NewReader(data)), info, err
+}
+
+func (f *sharedFile) read(limit int64) ([]byte, fs.FileInfo, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), sharedRead)
 	defer cancel()
 	held, err := f.memory.Has(ctx, f.log)
@@ -137,7 +151,7 @@ func (f *sharedFile) ReadAll() ([]byte, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, f.failed(err)
 	}
-	if limit := int64(f.policy.Max); limit > 0 && info.Size() > limit {
+	if limit > 0 && info.Size() > limit {
 		return nil, nil, contract.Errorf(contract.TooLarge, "%s is %d bytes; at most %d bytes can be read", f.name, info.Size(), limit).
 			With("path", f.name).With("size", info.Size()).With("max", limit)
 	}

@@ -22,7 +22,12 @@ func (c *Contract) Accept(args jsontree.Value) (jsontree.Value, error) {
 		args = jsontree.Obj()
 	}
 	if args.Kind != jsontree.Object {
-		return args, Errorf(Invalid, "the arguments must be an object, not %s", args.Kind).With("field", "")
+		e := Errorf(Invalid, "the arguments must be an object, not %s", args.Kind).With("field", "")
+		if c.Errors[Invalid].Schema != "" {
+			e.schema = true
+			e = e.With("details", []string{e.Message})
+		}
+		return args, e
 	}
 	args.Members = c.withoutNulls(args.Members)
 	args.Members = c.withText(args.Members)
@@ -73,7 +78,16 @@ func (c *Contract) explain(check *checker, args jsontree.Value) error {
 	if first.Rule != "required" {
 		e = e.With("value", echoed(&first.Value))
 	}
-	if e.Code, e.schema = first.Code, !first.worded; e.schema {
+	e.Code = first.Code
+	if c.Errors[Invalid].Schema == "" {
+		return e
+	}
+	// The sentence is that of the first problem that has its own; details list all problems.
+	own := slices.IndexFunc(check.problems, func(p Problem) bool { return p.worded })
+	if e.schema = own < 0; !e.schema {
+		e.Message = check.problems[own].Message
+	}
+	if e.schema || len(words) > 1 {
 		e = e.With("details", words)
 	}
 	return e

@@ -116,6 +116,46 @@ const (
 type Deadline struct {
 	Target Duration `json:"target" yaml:"target"`
 	Max    Duration `json:"max" yaml:"max"`
+	// With holds other durations, by the name of a boolean argument: they apply if it is true.
+	With map[string]Durations `json:"with,omitempty" yaml:"with"`
+}
+
+// Durations are the two durations of a Deadline.
+type Durations struct {
+	Target Duration `json:"target" yaml:"target"`
+	Max    Duration `json:"max" yaml:"max"`
+}
+
+// For returns the durations that apply to a call with these arguments.
+func (d *Deadline) For(args *jsontree.Value) Durations {
+	applies := Durations{d.Target, d.Max}
+	for name, with := range d.With {
+		if arg, ok := args.Get(name); ok && arg.True() && with.Max > applies.Max {
+			applies = with
+		}
+	}
+	return applies
+}
+
+// longest returns the longest time that a call may take.
+func (d *Deadline) longest() Duration {
+	longest := d.Max
+	for _, with := range d.With {
+		longest = max(longest, with.Max)
+	}
+	return longest
+}
+
+// atMost returns the deadline with every duration limited.
+func (d *Deadline) atMost(limit Duration) Deadline {
+	limited := Deadline{Target: min(d.Target, limit), Max: min(d.Max, limit)}
+	for name, with := range d.With {
+		if limited.With == nil {
+			limited.With = map[string]Durations{}
+		}
+		limited.With[name] = Durations{min(with.Target, limit), min(with.Max, limit)}
+	}
+	return limited
 }
 
 // Size limits what a caller may send: the arguments as a whole, and single arguments by name. A

@@ -325,7 +325,9 @@ func (d *differ) promises(old, updated *Contract) {
 		if old.Status(kind) != updated.Status(kind) {
 			d.add(Major, "errors."+string(kind), "the HTTP status went from %d to %d, a breaking change to the response", old.Status(kind), updated.Status(kind))
 		}
-		if was.Code != is.Code {
+		if level := codeLevel(old, kind); was.Code != is.Code && level == Minor {
+			d.add(Minor, "errors."+string(kind), "the code went from %q, which means any failure, to %q", was.Code, is.Code)
+		} else if was.Code != is.Code {
 			d.add(Major, "errors."+string(kind), "the code went from %q to %q, a breaking change to the response", was.Code, is.Code)
 		}
 		for _, detail := range was.Details {
@@ -339,6 +341,16 @@ func (d *differ) promises(old, updated *Contract) {
 			}
 		}
 	}
+}
+
+// codeLevel returns how much a new code for calls that were refused breaks. If the old one was that
+// of internal errors, it told callers nothing.
+func codeLevel(old *Contract, kind Kind) Bump {
+	refused := kind == Denied || kind == Limited || kind == Pending
+	if refused && old.Errors[kind].Code == old.Errors[Internal].Code {
+		return Minor
+	}
+	return Major
 }
 
 // tasks compares whether a call may become a task. A new option does not affect clients that never

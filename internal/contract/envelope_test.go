@@ -244,7 +244,7 @@ func TestLintOfSteps(t *testing.T) {
 // TestStatus: a contract may have its own HTTP status for a kind of failure.
 func TestStatus(t *testing.T) {
 	c := load(t, "name: demo\nerrors: {unavailable: {code: processing_error, status: 500}}\n")
-	for kind, want := range map[contract.Kind]int{contract.Unavailable: 500, contract.Invalid: 400, contract.Pending: 202, contract.Internal: 500} {
+	for kind, want := range map[contract.Kind]int{contract.Unavailable: 500, contract.Invalid: 400, contract.Pending: 403, contract.Internal: 500} {
 		if got := c.Status(kind); got != want {
 			t.Errorf("Status(%s) = %d, want %d", kind, got, want)
 		}

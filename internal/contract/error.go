@@ -33,12 +33,12 @@ func Kinds() []Kind {
 	return []Kind{Invalid, Denied, NotFound, Conflict, TooLarge, Limited, Pending, Unavailable, Internal}
 }
 
-// Status returns the HTTP status of a kind. A call that waits for approval has neither failed nor
-// run, so its status is 202 Accepted.
+// Status returns the HTTP status of a kind. Nothing of a call that waits for approval was accepted,
+// so its status is 403.
 func (k Kind) Status() int { return cmp.Or(statuses[k], 500) }
 
 var statuses = map[Kind]int{
-	Invalid: 400, Denied: 403, NotFound: 404, Conflict: 409, TooLarge: 413, Limited: 429, Pending: 202, Unavailable: 503,
+	Invalid: 400, Denied: 403, NotFound: 404, Conflict: 409, TooLarge: 413, Limited: 429, Pending: 403, Unavailable: 503,
 }
 
 // Error is the only error that callers see. Message and Details are sent to the caller; Cause is
@@ -118,8 +118,11 @@ type ErrorRule struct {
 }
 
 // Status returns the HTTP status of a kind of failure: the one that the contract states, or else
-// the status of the kind.
+// the status of the kind. That of a pending call is the same in every contract.
 func (c *Contract) Status(kind Kind) int {
+	if kind == Pending {
+		return kind.Status()
+	}
 	return cmp.Or(c.Errors[kind].Status, kind.Status())
 }
 

@@ -111,6 +111,12 @@ func (l *linter) owner(c *Contract) {
 func (l *linter) limits(c *Contract) {
 	l.need(c.Deadline.Max > 0, "deadline.max", "is missing")
 	l.need(c.Deadline.Target > 0 && c.Deadline.Target <= c.Deadline.Max, "deadline.target", "must be set and not over the maximum")
+	for name, with := range c.Deadline.With {
+		kind := c.Input.At("properties", name, "type")
+		l.need(kind.Text == "boolean", "deadline.with."+name, "is not a boolean argument")
+		l.need(with.Target > 0 && with.Target <= with.Max && with.Max >= c.Deadline.Max, "deadline.with."+name,
+			"must have a target, and a maximum that is not below the other one")
+	}
 	l.need(c.Size.Request > 0, "size.request", "is missing")
 	l.need(!c.Approval.Required || c.Approval.Window > 0, "approval.window", "is missing; state how long a request for approval stays open")
 }
@@ -315,6 +321,7 @@ func (l *linter) errors(c *Contract) {
 		rule, stated := c.Errors[kind]
 		l.need(stated, "errors", "state the error for kind %s", kind)
 		l.need(!stated || c.Shape == Plain || rule.Code != "", "errors."+string(kind), "shape %s needs a code", c.Shape)
+		l.need(kind != Pending || rule.Status == 0, "errors.pending", "the status of a pending call is always %d", kind.Status())
 		failure := rule.Status >= 400 && rule.Status <= 599 || rule.Status == kind.Status()
 		l.need(failure || rule.Status == 0, "errors."+string(kind), "the status %d is not an error; want 400 to 599", rule.Status)
 		for _, detail := range rule.Details {

@@ -82,8 +82,8 @@ func (c *Contract) tighten(t Tightening) error {
 	switch {
 	case !t.Rate.IsZero() && !c.Rate.IsZero() && t.Rate.isLooser(c.Rate):
 		return refuse("rate", looser, t.Rate, c.Rate)
-	case t.Deadline > c.Deadline.Max:
-		return refuse("deadline", looser, time.Duration(t.Deadline), time.Duration(c.Deadline.Max))
+	case t.Deadline > c.Deadline.longest():
+		return refuse("deadline", looser, time.Duration(t.Deadline), time.Duration(c.Deadline.longest()))
 	case t.Request > c.Size.Request:
 		return refuse("request", looser, t.Request, c.Size.Request)
 	case len(t.Deny) > 0 && len(c.Paths) == 0:
@@ -104,7 +104,7 @@ func (c *Contract) apply(t Tightening) {
 	c.Rate = cmp.Or(t.Rate, c.Rate)
 	c.Size.Request = cmp.Or(t.Request, c.Size.Request)
 	if t.Deadline > 0 {
-		c.Deadline = Deadline{Target: min(c.Deadline.Target, t.Deadline), Max: t.Deadline}
+		c.Deadline = c.Deadline.atMost(t.Deadline)
 	}
 	if t.Approval && !c.Approval.Required {
 		c.Approval = Approval{Required: true, Window: approvalWindow}

@@ -253,7 +253,7 @@ func (w *work) handle(ctx context.Context, invoke invocation) (answer jsontree.V
 	if w.keyed() && w.tool.transactional {
 		peer = nil // a transaction must not wait for a client
 	}
-	limited := w.engine.withDeadline(ctx, w.engine.timeout(w.tool), w.caller(), w.call.Grant, peer)
+	limited := w.engine.withDeadline(ctx, w.timeout(), w.caller(), w.call.Grant, peer)
 	defer limited.cancel()
 	if !w.tool.Hints.ReadOnly {
 		awaitEarlierWrites(limited)
@@ -304,7 +304,7 @@ func (w *work) timeoutError(caller context.Context, cause error) error {
 		return contract.Errorf(contract.Unavailable, "The call was cancelled").Because(cause)
 	}
 	return contract.Errorf(contract.Unavailable, "%s took longer than %s and was stopped; try again", w.tool.Name,
-		w.engine.timeout(w.tool)).Because(cause)
+		w.timeout()).Because(cause)
 }
 
 func (w *work) approval(ctx context.Context, args *jsontree.Value) error {

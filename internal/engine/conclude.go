@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"time"
 
 	"remit/internal/contract"
@@ -27,7 +28,7 @@ func (w *work) conclude(ctx context.Context, answer jsontree.Value, err error) R
 		result.succeed(&answer)
 		w.recordActivity(answer)
 	default:
-		result.fail(contract.AsError(err))
+		result.fail(w.withPath(contract.AsError(err)))
 	}
 	record := w.record(&result, took)
 	if auditErr := w.engine.writeAudit(ctx, record, w.wrote()); auditErr != nil && w.wrote() && result.Err == nil {
@@ -40,8 +41,20 @@ func (w *work) conclude(ctx context.Context, answer jsontree.Value, err error) R
 	if result.Err != nil {
 		info.Err, failure = w.tool.Code(result.Err), result.Err
 	}
-	w.engine.report(ctx, record, info, failure, w.ran && took > w.engine.timeout(w.tool))
+	w.engine.report(ctx, record, info, failure, w.ran && took > w.timeout())
 	return result
+}
+
+// withPath adds the path argument to an error of the named shape, which carries the path wherever
+// the call had one.
+func (w *work) withPath(e *contract.Error) *contract.Error {
+	path, given := w.call.Args.Get("path")
+	if _, has := e.Details["path"]; has || !given || path.Kind != jsontree.String || w.tool.Shape != contract.Named {
+		return e
+	}
+	copied := *e
+	copied.Details = maps.Clone(e.Details)
+	return copied.With("path", path.Text)
 }
 
 func (r *Result) succeed(answer *jsontree.Value) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
 )
 
 // TestDeadline checks that the context ends like one of the standard library, whichever method is
@@ -82,9 +83,29 @@ func TestCallerDeadline(t *testing.T) {
 func TestDeadlineFactor(t *testing.T) {
 	tool := &Tool{Contract: &contract.Contract{Deadline: contract.Deadline{Max: contract.Duration(time.Second)}}}
 	for factor, want := range map[int]time.Duration{-1: time.Second, 0: time.Second, 1: time.Second, 7: 7 * time.Second} {
-		e := Engine{Options: Options{DeadlineFactor: factor}}
-		if got := e.timeout(tool); got != want {
+		w := work{engine: &Engine{Options: Options{DeadlineFactor: factor}}, tool: tool}
+		if got := w.timeout(); got != want {
 			t.Errorf("with the factor %d a call may take %s, want %s", factor, got, want)
+		}
+	}
+}
+
+// TestDeadlineWith checks that other durations apply if a boolean argument is true.
+func TestDeadlineWith(t *testing.T) {
+	second := contract.Durations{Target: 1, Max: contract.Duration(time.Second)}
+	tool := &Tool{Contract: &contract.Contract{Deadline: contract.Deadline{
+		Max: contract.Duration(time.Millisecond), With: map[string]contract.Durations{"deep": second},
+	}}}
+	for args, want := range map[string]time.Duration{
+		`{}`: time.Millisecond, `{"deep":false}`: time.Millisecond, `{"deep":"true"}`: time.Millisecond, `{"deep":true}`: time.Second, `[]`: time.Millisecond,
+	} {
+		tree, err := jsontree.Parse([]byte(args))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := work{engine: &Engine{}, tool: tool, call: Call{Args: tree}}
+		if got := w.timeout(); got != want {
+			t.Errorf("%s may take %s, want %s", args, got, want)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"slices"
 	"time"
@@ -48,6 +49,9 @@ type File interface {
 	// ReadAll returns the whole content, or a contract.Error if it is not a readable file within
 	// the size that the contract allows.
 	ReadAll() ([]byte, FileInfo, error)
+	// Open returns a reader of the content, whatever its size, or a contract.Error if it is not a
+	// readable file. The caller closes it.
+	Open() (io.ReadCloser, FileInfo, error)
 }
 
 // Options configure an Engine. Limiter, Activity, ApprovalPage, Telemetry, Idempotency, Log,
@@ -78,9 +82,9 @@ type Options struct {
 	DeadlineFactor int
 }
 
-// timeout returns how long a call of a tool may take.
-func (e *Engine) timeout(t *Tool) time.Duration {
-	return time.Duration(t.Deadline.Max) * time.Duration(max(1, e.DeadlineFactor))
+// timeout returns how long the call may take.
+func (w *work) timeout() time.Duration {
+	return time.Duration(w.tool.Deadline.For(&w.call.Args).Max) * time.Duration(max(1, w.engine.DeadlineFactor))
 }
 
 // Engine runs the tools of one endpoint.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"strings"
@@ -123,7 +124,9 @@ func (r *rig) Observe(tool, outcome string, _ time.Duration) {
 
 type fakeFile struct{ name string }
 
-func (f fakeFile) Name() string                        { return f.name }
+func (f fakeFile) Name() string                            { return f.name }
+func (fakeFile) Open() (io.ReadCloser, fs.FileInfo, error) { return nil, nil, fs.ErrNotExist }
+
 func (fakeFile) ReadAll() ([]byte, fs.FileInfo, error) { return nil, nil, fs.ErrNotExist }
 func (r *rig) note(ctx context.Context, in noteIn) (noteOut, error) {
 	r.trail = append(r.trail, "handler")

@@ -43,7 +43,7 @@ func (w *work) replay(ctx context.Context, args *jsontree.Value) (answer jsontre
 		return answer, contract.Errorf(contract.Invalid, "This server does not store idempotency keys; call %s without one", w.tool.Name)
 	}
 	w.request = w.digest(args)
-	limited := w.engine.withDeadline(ctx, w.engine.timeout(w.tool), w.caller(), w.call.Grant, nil)
+	limited := w.engine.withDeadline(ctx, w.timeout(), w.caller(), w.call.Grant, nil)
 	defer limited.cancel()
 	kept, found, err := w.find(limited)
 	switch {
@@ -118,7 +118,7 @@ func (w *work) do(ctx context.Context, store idempotency.Store, effect idempoten
 	if w.tool.transactional {
 		return store.Do(ctx, w.id(), w.request, now, effect)
 	}
-	lease := now.Add(w.engine.timeout(w.tool) + idempotency.Grace)
+	lease := now.Add(w.timeout() + idempotency.Grace)
 	return store.DoOutside(ctx, w.id(), w.request, now, lease, effect)
 }
 

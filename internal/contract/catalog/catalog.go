@@ -79,8 +79,8 @@ func Decode(data []byte) ([]*contract.Set, error) {
 	return doc.Sets, nil
 }
 
-// Select returns the sets with these names or namespaces, in the order of the names. It finds hidden
-// sets, but its errors never mention them.
+// Select returns the sets with these names or namespaces, in the order of the names. It finds
+// hidden sets, but its errors never mention them.
 func Select(sets []*contract.Set, names []string) ([]*contract.Set, error) {
 	shown := namesOf(visible(sets))
 	var selected []*contract.Set

@@ -111,7 +111,12 @@ func Summary(c *contract.Contract) []string {
 	}
 	hint(c.Truncate.Cursor != "", fmt.Sprintf("answers of at most %s, continued with %s", c.Truncate.Budget, c.Truncate.Cursor), "")
 	hint(c.Truncate.List != "" && c.Truncate.Cursor == "", fmt.Sprintf("answers of at most %s, truncated beyond", c.Truncate.Budget), "")
-	return append(words, fmt.Sprintf("usually within %s, at most %s", time.Duration(c.Deadline.Target), time.Duration(c.Deadline.Max)))
+	words = append(words, fmt.Sprintf("usually within %s, at most %s", time.Duration(c.Deadline.Target), time.Duration(c.Deadline.Max)))
+	for _, name := range slices.Sorted(maps.Keys(c.Deadline.With)) {
+		with := c.Deadline.With[name]
+		words = append(words, fmt.Sprintf("with `%s` within %s, at most %s", name, time.Duration(with.Target), time.Duration(with.Max)))
+	}
+	return words
 }
 
 func (p *page) fields(title string, s *jsontree.Value) {

@@ -10,7 +10,7 @@ func DeniedNames() map[string]string {
 		"secrets/notes.md": "secrets/", "a/secrets/b/c.md": "secrets/",
 		".ssh/config": ".ssh/", ".ssh/known_hosts.md": ".ssh/", ".aws/config": ".aws/", ".gnupg/pubring.kbx": ".gnupg/", ".kube/config": ".kube/",
 		".docker/config.json": ".docker/config.json",
-		"server.key": "*.key", ".key": "*.key", "tls.key/part.md": "*.key", "cert.pem": "*.pem", "store.p12": "*.p12", "store.pfx": "*.pfx",
+		"server.key":          "*.key", ".key": "*.key", "tls.key/part.md": "*.key", "cert.pem": "*.pem", "store.p12": "*.p12", "store.pfx": "*.pfx",
 		"store.jks": "*.jks", "release.keystore": "*.keystore",
 		"id_rsa": "id_rsa*", "id_rsa.old": "id_rsa*", "id_rsa_backup": "id_rsa*", "id_dsa": "id_dsa*", "id_ecdsa": "id_ecdsa*",
 		"id_ecdsa_sk": "id_ecdsa*", "id_ed25519": "id_ed25519*", "id_ed25519.pub.md": "id_ed25519*",

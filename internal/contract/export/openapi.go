@@ -154,7 +154,7 @@ func (d *posted) operation() jsontree.Value {
 func (d *posted) about() string {
 	words := []string{d.Description}
 	if d.Approval.Required {
-		words = append(words, "A person must approve the call first; until then the status is 202.")
+		words = append(words, "A person must approve the call first; until then the status is 403.")
 	}
 	if !d.Rate.IsZero() {
 		words = append(words, "At most "+d.Rate.String()+" per caller.")

@@ -9,7 +9,8 @@ import (
 )
 
 // Memory is a Limiter for one process. It holds at most about twice as many keys as were busy at
-// the same time, and at most 4 KiB for each. A call for a known key allocates nothing in the long run.
+// the same time, and at most 4 KiB for each. A call for a known key allocates nothing in the long
+// run.
 type Memory struct {
 	seed   maphash.Seed
 	shards [64]shard

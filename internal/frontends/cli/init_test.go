@@ -66,7 +66,7 @@ func TestInitUncommented(t *testing.T) {
 
 func TestInitRefuses(t *testing.T) {
 	for want, args := range map[string][]string{
-		"use --yes to take the defaults":                 {},
+		"use --yes to take the defaults":             {},
 		`there is no toolset "nope"; known: booster`: {"--yes", "--toolsets", "nope"},
 		"approve: ": {"--yes", "--approve", "maybe"},
 		"init accepts only --root, --toolsets, --approve and --read-only;": {"--yes", "--data", "/elsewhere"},

@@ -387,7 +387,7 @@ func TestErrorPages(t *testing.T) {
 	for _, kind := range contract.Kinds() {
 		fault = contract.Errorf(kind, "What <b>happened</b>").With("retry_after", 7)
 		w := viewer("GET", "/console/broken", nil)
-		wants(t, w, kind.Status(), "<h1>"+titleOf(kind)+"</h1>")
+		wants(t, w, statusOf(kind), "<h1>"+titleOf(kind)+"</h1>")
 		if got := strings.Contains(w.Body.String(), "What &lt;b&gt;happened&lt;/b&gt;"); got == (kind == contract.Internal) {
 			t.Errorf("%s: shows the message: %v", kind, got)
 		}

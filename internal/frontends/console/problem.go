@@ -66,9 +66,18 @@ func (v *visit) fail(err error) {
 		v.w.Header().Set("Retry-After", strconv.Itoa(seconds))
 	}
 	link, text := returnLink(v.r.URL)
-	v.problem(e.Kind.Status(), problem{
+	v.problem(statusOf(e.Kind), problem{
 		Title: titleOf(e.Kind), Message: clip(visible.Line(message), maxMessage), Link: link, LinkText: text,
 	})
+}
+
+// statusOf returns the status of a page about a failure. A page about a call that waits for
+// approval is 202, because htmx shows no page with an error status.
+func statusOf(kind contract.Kind) int {
+	if kind == contract.Pending {
+		return http.StatusAccepted
+	}
+	return kind.Status()
 }
 
 // maxMessage bounds the characters of a message on a page: it may quote input of any length.

@@ -19,7 +19,7 @@ func (f taskForm) status() int {
 	if f.failed == "" {
 		return 200
 	}
-	return f.failed.Status()
+	return statusOf(f.failed)
 }
 
 // Open reports whether the form is to be shown unfolded.

@@ -58,7 +58,7 @@ func TestGoodCalls(t *testing.T) {
 func TestErrorStatus(t *testing.T) {
 	want := map[contract.Kind]int{
 		contract.Invalid: 400, contract.Denied: 403, contract.NotFound: 404, contract.Conflict: 409, contract.TooLarge: 413,
-		contract.Limited: 429, contract.Pending: 202, contract.Unavailable: 503, contract.Internal: 500,
+		contract.Limited: 429, contract.Pending: 403, contract.Unavailable: 503, contract.Internal: 500,
 	}
 	for _, kind := range contract.Kinds() {
 		t.Run(string(kind), func(t *testing.T) {
@@ -173,11 +173,11 @@ func TestBodyMemory(t *testing.T) {
 	})
 }
 
-// TestPending checks that a call that needs approval gets 202 and a header that scripts see.
+// TestPending checks that a call that needs approval gets 403 and a header that scripts see.
 func TestPending(t *testing.T) {
 	got := newRig(t, nil).do(post("guarded", ""))
-	if want := `{"error":{"code":403,"message":"Approval needed","approval":{"id":"abc"}}}`; got.Code != http.StatusAccepted || got.Body.String() != want {
-		t.Errorf("%d %s, want 202 %s", got.Code, got.Body, want)
+	if want := `{"error":{"code":403,"message":"Approval needed","approval":{"id":"abc"}}}`; got.Code != http.StatusForbidden || got.Body.String() != want {
+		t.Errorf("%d %s, want 403 %s", got.Code, got.Body, want)
 	}
 	if outcome := got.Header().Get("X-Remit-Outcome"); outcome != "pending" {
 		t.Errorf("outcome %q, want pending", outcome)

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"remit/internal/contract"
@@ -83,10 +85,7 @@ func (a *API) definition(t *engine.Tool) jsontree.Value {
 		jsontree.M("digest", jsontree.Str(t.Digest)),
 		jsontree.M("access", jsontree.Str(string(t.Access))),
 		jsontree.M("annotations", annotations(t)),
-		jsontree.M("deadline", jsontree.Obj(
-			jsontree.M("target", duration(t.Deadline.Target)),
-			jsontree.M("max", duration(t.Deadline.Max)),
-		)),
+		jsontree.M("deadline", deadline(&t.Deadline)),
 		jsontree.M("maxBytes", jsontree.Int(int64(t.Size.Request))),
 	}
 	if !t.Rate.IsZero() {
@@ -106,6 +105,22 @@ func (a *API) definition(t *engine.Tool) jsontree.Value {
 		members = append(members, jsontree.M("outputSchema", t.BodySchema()))
 	}
 	return jsontree.Obj(members...)
+}
+
+func deadline(d *contract.Deadline) jsontree.Value {
+	stated := durations(contract.Durations{Target: d.Target, Max: d.Max})
+	if len(d.With) > 0 {
+		with := jsontree.Obj()
+		for _, name := range slices.Sorted(maps.Keys(d.With)) {
+			with.Members = append(with.Members, jsontree.M(name, durations(d.With[name])))
+		}
+		stated.Members = append(stated.Members, jsontree.M("with", with))
+	}
+	return stated
+}
+
+func durations(d contract.Durations) jsontree.Value {
+	return jsontree.Obj(jsontree.M("target", duration(d.Target)), jsontree.M("max", duration(d.Max)))
 }
 
 func annotations(t *engine.Tool) jsontree.Value {

@@ -23,7 +23,7 @@ func (s Source) Limiter() ratelimit.Limiter { return &limiter{source: s} }
 
 // admitRequest is the rule of ratelimit.Memory in one statement, so that no other request can come
 // between its read and its write. clock is the latest time seen for the key by any process (see
-// ratelimit.ReplicaSkew); passes after it count as made at it. gone is how many passes have expired:
+// ratelimit.ReplicaSkew); passes after it count as made at it. gone is how many have expired:
 // width_bucket searches a sorted array. OFFSET 0 keeps PostgreSQL from computing a value once per
 // use. $1 is the key, $2 now, $3 the period, $4 the number of requests, $5 the grain and $6 the
 // skew; times are nanoseconds.

@@ -10,6 +10,7 @@ package workspace
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -175,6 +176,20 @@ func (f *File) ReadAll() ([]byte, fs.FileInfo, error) {
 		return nil, nil, f.failed(err)
 	}
 	return content, info, nil
+}
+
+// Open opens the checked path without following any link, whatever the size of the file. It returns
+// the same errors as ReadAll, except TooLarge.
+func (f *File) Open() (io.ReadCloser, fs.FileInfo, error) {
+	file, err := f.open()
+	if err != nil {
+		return nil, nil, f.failed(err)
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return nil, nil, f.failed(errors.Join(err, file.Close()))
+	}
+	return file, info, nil
 }
 
 // OpenRead opens one of Remit's own files for reading, if policy allows it: the file itself, never

@@ -11,11 +11,14 @@ import (
 	"io"
 	"path"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/klauspost/compress/flate"
+
+	"remit/internal/contract/jsontree"
 )
 
 // Memory limits while an archive is written.
@@ -283,12 +286,17 @@ type ArchiveOut struct {
 	TotalSizeBytes int64     `json:"total_size_bytes"`
 	Format         string    `json:"format"`
 	ValidFor       int       `json:"valid_for_seconds"`
+
+	note string
 }
+
+// Metadata says how long the URL really lives.
+func (out ArchiveOut) Metadata() jsontree.Value { return noted(out.note) }
 
 // Archive returns a URL that serves a book as a zip. The zip is created while a client downloads
 // it: nothing is stored.
 func (t *Tools) Archive(ctx context.Context, in ArchiveIn) (ArchiveOut, error) {
-	_, files, err := t.Library.contents(ctx, in.BookID)
+	_, files, err := t.Library.archived(ctx, in.BookID)
 	if err != nil {
 		return ArchiveOut{}, err
 	}
@@ -299,7 +307,7 @@ func (t *Tools) Archive(ctx context.Context, in ArchiveIn) (ArchiveOut, error) {
 	}
 	out := ArchiveOut{
 		Status: "success", ArchiveURL: address, ExpiresAt: expires,
-		FileCount: len(files), Format: "zip", ValidFor: int(archiveTTL / time.Second),
+		FileCount: len(files), Format: "zip", ValidFor: int(archiveTTL / time.Second), note: t.linkNote(),
 	}
 	for i := range files {
 		out.TotalSizeBytes += files[i].Size
@@ -307,7 +315,30 @@ func (t *Tools) Archive(ctx context.Context, in ArchiveIn) (ArchiveOut, error) {
 	return out, nil
 }
 
-// contents lists all files of a book. It returns an error if there are none.
+// archived lists the files of a book that belong into its archive.
+func (l *Library) archived(ctx context.Context, bookID string) (location, []Object, error) {
+	h, files, err := l.contents(ctx, bookID)
+	return h, slices.DeleteFunc(files, func(o Object) bool {
+		_, path, _ := splitKey(o.Key)
+		return !isArchived(path)
+	}), err
+}
+
+// isArchived reports whether a file is one of the four kinds of content: lessons, summaries, assets
+// and the metadata of the book.
+func isArchived(at string) bool {
+	switch folder, _, _ := strings.Cut(at, "/"); folder {
+	case "lessons":
+		return strings.HasSuffix(at, ".md")
+	case "chapters":
+		return path.Base(at) == summaryFile
+	case "assets":
+		return true
+	}
+	return at == bookFile
+}
+
+// contents lists all files of a book. It returns an error if there is no such book.
 func (l *Library) contents(ctx context.Context, bookID string) (location, []Object, error) {
 	h, err := l.locate(ctx, bookID)
 	if err != nil {
@@ -315,20 +346,25 @@ func (l *Library) contents(ctx context.Context, bookID string) (location, []Obje
 	}
 	files, err := l.files(ctx, h, "")
 	if err == nil && len(files) == 0 {
-		err = l.missing(ctx, h, "")
+		err = l.checkExists(ctx, h)
 	}
 	return h, files, err
 }
 
-// WriteArchive writes a book as a zip with paths relative to the book. It streams, so that a book
-// of any size takes little memory. The same files yield the same bytes. Files deleted meanwhile are
-// left out. If it returns an error, the output is incomplete and must be discarded. WriteArchive
-// calls report, if it is not nil, after each file with the totals written so far.
+// WriteArchive writes the contents of a book as a zip with paths relative to the book. It streams,
+// so that a book of any size takes little memory. The same files yield the same bytes. Files
+// deleted meanwhile are left out. If it returns an error, the output is incomplete and must be
+// discarded. WriteArchive calls report, if it is not nil, after each file with the totals so far.
 func (l *Library) WriteArchive(ctx context.Context, bookID string, w io.Writer, report func(files int, bytes int64)) error {
-	h, files, err := l.contents(ctx, bookID)
+	h, files, err := l.archived(ctx, bookID)
 	if err != nil {
 		return err
 	}
+	return l.writeZip(ctx, h, files, w, report)
+}
+
+// writeZip writes files of a book as a zip.
+func (l *Library) writeZip(ctx context.Context, h location, files []Object, w io.Writer, report func(files int, bytes int64)) error {
 	z := newZipping(w, h.store, func(gone string) {
 		l.Log.Info("a file was deleted during the archiving of its book", "key", gone)
 	})
@@ -341,7 +377,7 @@ func (l *Library) Export(ctx context.Context, bookID string, w io.Writer, report
 	if err := checkID(bookID); err != nil {
 		return err
 	}
-	_, files, err := l.contents(ctx, bookID)
+	h, files, err := l.contents(ctx, bookID)
 	if err != nil {
 		return err
 	}
@@ -349,7 +385,7 @@ func (l *Library) Export(ctx context.Context, bookID string, w io.Writer, report
 	for i := range files {
 		at.Total += files[i].Size
 	}
-	return l.WriteArchive(ctx, bookID, w, func(_ int, bytes int64) {
+	return l.writeZip(ctx, h, files, w, func(_ int, bytes int64) {
 		if at.Done = bytes; report != nil {
 			report(at)
 		}

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"remit/internal/contract"
 	"remit/internal/toolsets/books"
@@ -450,7 +451,7 @@ func TestArchiveAnswer(t *testing.T) {
 		Status: "success", ArchiveURL: "https://links.example/ai?1763989200", ExpiresAt: time.Date(2025, 11, 24, 13, 0, 0, 0, time.UTC),
 		FileCount: 2, TotalSizeBytes: 30, Format: "zip", ValidFor: 3600,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(books.ArchiveOut{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if _, err := tools.Archive(t.Context(), books.ArchiveIn{BookID: "absent"}); contract.AsError(err).Kind != contract.NotFound {

@@ -87,19 +87,20 @@ func (e *exactly) Read(p []byte) (int, error) {
 // announce records in the history that an upload URL was created, and keeps a copy of the current
 // object. It must do so now, because the client will send the bytes directly to the store, without
 // this process.
-func (l *Library) announce(ctx context.Context, h location, path string, size int64, by string) error {
-	err := l.retry(ctx, h.key(path), func() error {
+func (l *Library) announce(ctx context.Context, h location, path string, size int64, by string) (replaces bool, err error) {
+	err = l.retry(ctx, h.key(path), func() error {
 		old, err := current(ctx, h.store, h.key(path))
 		if err != nil {
 			return err
 		}
+		replaces = old.Hash != ""
 		now := l.Now().UTC()
 		return l.record(ctx, h, path, logKey(h.book.ID, path, l.ids.next(now), by), &entry{At: now, By: by, Op: opUploadURL, Old: old.Hash, Size: size})
 	})
 	if err != nil {
-		return err
+		return replaces, err
 	}
-	return l.register(ctx, h)
+	return replaces, l.register(ctx, h)
 }
 
 // described returns the details of assets. history is a path that contains all the assets; who

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
 )
 
@@ -37,9 +38,16 @@ type UploadAssetOut struct {
 	FileSize  *int64             `json:"file_size,omitempty"`
 	MIME      string             `json:"mime_type,omitempty"`
 	Path      string             `json:"path,omitempty"`
+	Filename  string             `json:"filename,omitempty"` // the name that was kept, if it is not the given one
+	Replaced  bool               `json:"replaced,omitempty"`
 	ExpiresIn int                `json:"expires_in,omitempty"`
 	Headers   *map[string]string `json:"headers,omitempty"` // may be empty
+
+	note string
 }
+
+// Metadata says how long the upload URL really lives.
+func (out UploadAssetOut) Metadata() jsontree.Value { return noted(out.note) }
 
 // Check refuses an upload with neither or both of binary_data and file_size, or without a name.
 func (in UploadAssetIn) Check() error {
@@ -58,7 +66,7 @@ func (t *Tools) UploadAsset(ctx context.Context, in UploadAssetIn) (UploadAssetO
 	}
 	path := assetPath(in.AssetType, name)
 	if in.BinaryData == nil {
-		return t.presigned(ctx, in.BookID, path, *in.FileSize)
+		return t.presigned(ctx, in, name)
 	}
 	data, err := decoded(*in.BinaryData)
 	if err != nil {
@@ -76,26 +84,39 @@ func (t *Tools) UploadAsset(ctx context.Context, in UploadAssetIn) (UploadAssetO
 	return UploadAssetOut{
 		Status: success, Method: "direct", CDNURL: url, FileSize: &done.Size,
 		MIME: mimeOf(data[:min(len(data), headSize)], name), Path: h.key(path),
+		Filename: in.changed(name), Replaced: !done.created && !done.same,
 	}, err
 }
 
+// changed returns the name that was kept if it is not the given one.
+func (in UploadAssetIn) changed(name string) string {
+	if name == in.Filename {
+		return ""
+	}
+	return name
+}
+
 // presigned returns an upload URL for an asset: the store's own if it has one, ours otherwise.
-func (t *Tools) presigned(ctx context.Context, bookID, path string, size int64) (UploadAssetOut, error) {
-	h, err := t.Library.writable(ctx, bookID)
+func (t *Tools) presigned(ctx context.Context, in UploadAssetIn, name string) (UploadAssetOut, error) {
+	h, err := t.Library.writable(ctx, in.BookID)
 	if err != nil {
 		return UploadAssetOut{}, err
 	}
+	path, size := assetPath(in.AssetType, name), *in.FileSize
 	key := h.key(path)
 	url, err := t.Links.Asset(ctx, key)
 	if err != nil {
 		return UploadAssetOut{}, failure(ctx, err)
 	}
+	replaces := false
 	signed, own, err := h.store.SignPut(ctx, key, size, uploadTime)
 	switch {
 	case err != nil:
 	case own: // the store does not report when the bytes have arrived
-		err = t.Library.announce(ctx, h, path, size, by(ctx))
+		replaces, err = t.Library.announce(ctx, h, path, size, by(ctx))
 	default:
+		_, missing := h.store.Stat(ctx, key)
+		replaces = missing == nil
 		signed, err = t.Links.Upload(ctx, Upload{Key: key, Size: size, By: by(ctx)}, t.Now().Add(uploadTime))
 	}
 	if err != nil {
@@ -107,11 +128,13 @@ func (t *Tools) presigned(ctx context.Context, bookID, path string, size int64) 
 	return UploadAssetOut{
 		Status: "presigned_url", Method: "presigned", UploadURL: signed.URL, CDNURL: url,
 		ExpiresIn: int(uploadTime / time.Second), Headers: &signed.Headers,
+		Filename: in.changed(name), Replaced: replaces, note: t.linkNote(),
 	}, nil
 }
 
 // decoded returns the bytes of binary_data.
 func decoded(text string) ([]byte, error) {
+	text = strings.NewReplacer("\r", "", "\n", "").Replace(text) // base64 of mail and shells has lines
 	encoding := base64.StdEncoding.Strict()
 	if !strings.HasSuffix(text, "=") {
 		encoding = base64.RawStdEncoding.Strict()
@@ -124,9 +147,6 @@ func decoded(text string) ([]byte, error) {
 	}
 	if encoding.DecodedLen(len(text)) >= presignedFrom+3 {
 		return nil, tooMuch()
-	}
-	if at := strings.IndexAny(text, "\r\n"); at >= 0 {
-		return nil, wrong(fmt.Sprintf("it has a line break at byte %d; send it on one line", at))
 	}
 	data, err := encoding.DecodeString(text)
 	if fault, ok := errors.AsType[base64.CorruptInputError](err); ok {

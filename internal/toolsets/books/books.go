@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
 )
 
@@ -18,6 +19,25 @@ type Tools struct {
 	Links   Links
 	Now     func() time.Time
 	Served  []*contract.Set // the contract sets that are served, after the operator's changes
+	// LinksEnd reports that URLs for uploads and archives end with this process; nil means that
+	// they do not.
+	LinksEnd func() bool
+}
+
+// noted returns the metadata of an answer with a note, or without one.
+func noted(note string) jsontree.Value {
+	if note == "" {
+		return jsontree.Value{}
+	}
+	return jsontree.Obj(jsontree.M("note", jsontree.Str(note)))
+}
+
+// linkNote says how long URLs really live, if that is less than they promise.
+func (t *Tools) linkNote() string {
+	if t.LinksEnd == nil || !t.LinksEnd() {
+		return ""
+	}
+	return "The URL works only while this session lasts, because the server of the session serves it"
 }
 
 const setName = "books"

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -57,8 +58,24 @@ type WriteContentOut struct {
 	Mode     string `json:"mode"`
 }
 
-// Check refuses a path that leads out of the book.
-func (in WriteContentIn) Check() error { return checkPath(in.Path) }
+// Check refuses a path that leads out of the book, and a summary that write_summary would refuse.
+func (in WriteContentIn) Check() error {
+	if err := checkPath(in.Path); err != nil {
+		return err
+	}
+	if path.Base(in.Path) == summaryFile && len(in.Content) > maxSummaryBytes {
+		return contract.Errorf(contract.TooLarge, "content is %d bytes; a summary has at most %d bytes (100KiB)", len(in.Content), maxSummaryBytes).
+			With("field", "content").With("size", len(in.Content)).With("max", maxSummaryBytes)
+	}
+	return nil
+}
+
+// summaryFile is the name of a chapter's summary; maxSummaryBytes is its maximum size, as in the
+// contract of write_summary.
+const (
+	summaryFile     = ".summary.md"
+	maxSummaryBytes = 100 << 10
+)
 
 // WriteContent stores the text of a file if its current content has the hash that the caller
 // passed, or if the caller passed none.
@@ -187,7 +204,7 @@ func (l *Library) Propose(ctx context.Context, tool string, arguments []byte) (p
 }
 
 // summaryPath returns the path of a chapter's summary in a book.
-func summaryPath(chapterID string) string { return "chapters/" + chapterID + "/.summary.md" }
+func summaryPath(chapterID string) string { return "chapters/" + chapterID + "/" + summaryFile }
 
 // ReadSummaryIn names a chapter of a book whose summary is read or deleted.
 type ReadSummaryIn struct {

@@ -1,6 +1,7 @@
 package books
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -52,6 +53,7 @@ func (l *Library) text(ctx context.Context, file *filed) ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("read file for the index: %w", err)
 	}
+	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")) // so that $ matches there
 	l.index.put(file.Key, &indexed{data, object.Version, checkedAt})
 	return data, nil
 }

@@ -88,15 +88,19 @@ func isAsset(key string) bool {
 
 // fileName converts the name of an uploaded file into a valid asset name.
 func fileName(given string) (string, error) {
-	name := strings.Map(func(r rune) rune {
+	last := given[strings.LastIndexAny(given, "/\\")+1:]
+	var kept strings.Builder
+	for _, r := range strings.TrimLeft(last, ".") {
 		switch {
 		case r == ' ':
-			return '-'
+			kept.WriteByte('-')
 		case bookimport.IsNameRune(r):
-			return r
+			kept.WriteRune(r)
+		default:
+			kept.WriteString(bookimport.Folded(r))
 		}
-		return -1
-	}, strings.TrimLeft(given, "./\\"))
+	}
+	name := kept.String()
 	if ending := strings.TrimLeft(name, "."); ending != name && ending != "" {
 		// Only the extension can be kept. The hash keeps different names different, as in imports.
 		sum := sha256.Sum256([]byte(given))

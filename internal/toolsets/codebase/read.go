@@ -72,6 +72,10 @@ type Metadata struct {
 func (t *Tools) Read(ctx context.Context, in ReadIn) (ReadOut, error) {
 	data, info, err := in.Path.ReadAll()
 	if err != nil {
+		part := (in.Offset > 0 || in.Limit > 0) && !in.Outline && !in.IncludeDeps
+		if part && contract.AsError(err).Kind == contract.TooLarge {
+			return t.readRange(ctx, in)
+		}
 		return ReadOut{}, err
 	}
 	name := in.Path.Name()

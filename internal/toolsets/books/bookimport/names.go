@@ -39,7 +39,7 @@ func fit(name string) string {
 func spell(text string) string {
 	var out []byte
 	for _, r := range text {
-		letters := folded(r)
+		letters := Folded(r)
 		switch {
 		case unicode.IsSpace(r):
 			letters = "-"
@@ -59,8 +59,8 @@ func spell(text string) string {
 	return string(bytes.TrimRight(out, "-."))
 }
 
-// folded returns a Latin letter without its accent, or "" for any other character.
-func folded(r rune) string {
+// Folded returns a Latin letter without its accent, or "" for any other character.
+func Folded(r rune) string {
 	const letters = "àaáaâaãaåaāaăaąaçcćcčcďdđdèeéeêeëeēeęeěeğgìiíiîiïiīiıiłlñnńnňnòoóoôoõoøoōořrśsšsşsťtțtùuúuûuūuůuýyÿyźzżzžz"
 	switch lower := unicode.ToLower(r); lower {
 	case 'ä', 'æ':

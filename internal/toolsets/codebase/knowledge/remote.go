@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,6 +32,8 @@ type remote struct {
 	wanted  int        // counts requests for embedding
 	done    int        // the value of wanted at the last complete embedding
 	changed chan struct{}
+	queries map[string][]float32 // the vectors of the latest queries
+	asked   []string             // those queries, the oldest first
 }
 
 // nudge signals that there may be something to embed.
@@ -142,7 +145,11 @@ func (r *remote) vector(ctx context.Context, text string) ([]float32, error) {
 	now := r.x.o.Now()
 	r.mu.Lock()
 	resting, failed := now.Before(r.resting), r.failed
+	cached := r.queries[text]
 	r.mu.Unlock()
+	if cached != nil {
+		return cached, nil
+	}
 	if resting && failed != nil && !r.x.o.RemoteOnly {
 		return nil, failed
 	}
@@ -156,7 +163,28 @@ func (r *remote) vector(ctx context.Context, text string) ([]float32, error) {
 		r.note(func() { r.failed, r.resting = err, now.Add(r.x.limits.calm) })
 		return nil, err
 	}
+	r.keep(text, vectors[0])
 	return vectors[0], nil
+}
+
+// maxQueries is the number of queries whose vectors are cached.
+const maxQueries = 256
+
+// keep caches the vector of a query. It forgets the oldest query first.
+func (r *remote) keep(text string, vector []float32) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.queries == nil {
+		r.queries = map[string][]float32{}
+	}
+	if _, known := r.queries[text]; !known {
+		r.asked = append(r.asked, text)
+	}
+	r.queries[text] = vector
+	if len(r.asked) > maxQueries {
+		delete(r.queries, r.asked[0])
+		r.asked = slices.Clone(r.asked[1:])
+	}
 }
 
 // progress adds the embedding progress to a state.
