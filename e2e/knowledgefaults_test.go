@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"remit/internal/contract/contracttest"
 )
 
 // goSources copies some of Go's own packages into a workspace.
@@ -83,6 +85,7 @@ type fakeEmbeddings struct {
 	*httptest.Server
 	mode  atomic.Value // string
 	asked atomic.Int64
+	seen  syncBuffer // all requests
 }
 
 func newFakeEmbeddings(t *testing.T) *fakeEmbeddings {
@@ -101,6 +104,7 @@ func (e *fakeEmbeddings) answer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	e.asked.Add(int64(len(asked.Input)))
+	_, _ = e.seen.Write(body) // a buffer never fails
 	dim := 64
 	switch e.mode.Load() {
 	case "down":
@@ -141,13 +145,19 @@ func (e *fakeEmbeddings) answer(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"data": data, "model": "m"})
 }
 
-// TestEmbeddingService checks that a working embedding service is used. If it fails, the built-in
+// TestEmbeddingService checks that a working embedding service is used, once for a query, and never
+// gets what the secret policy denies. If it fails, the built-in
 // model answers and the answer says so. With REMIT_EMBEDDINGS_ONLY the search fails instead, as the
 // contract says.
 func TestEmbeddingService(t *testing.T) {
 	t.Parallel()
 	service := newFakeEmbeddings(t)
 	s := sampleProject(t)
+	denied := 0
+	for name := range contracttest.DeniedNames() {
+		s.write(fmt.Sprintf("docs/d%d/%s", denied, name), secretWord+"\n")
+		denied++
+	}
 	env := []string{"REMIT_EMBEDDINGS=" + service.URL + "/v1", "REMIT_EMBEDDINGS_MODEL=m", "REMIT_EMBEDDINGS_KEY=sesame"}
 	server := s.stdioWith(env, "--toolsets", "context", "--rate-limits", "off")
 	const question = "token refresh"
@@ -160,6 +170,14 @@ func TestEmbeddingService(t *testing.T) {
 			t.Fatalf("the service is not used: %s", clip(m.raw))
 		}
 		time.Sleep(50 * time.Millisecond)
+	}
+	asked := service.asked.Load()
+	server.search(query(question))
+	if now := service.asked.Load(); now != asked {
+		t.Errorf("the same query was embedded again: %d texts, then %d", asked, now)
+	}
+	if strings.Contains(service.seen.String(), secretWord) {
+		t.Error("a denied file was sent to the service")
 	}
 	for _, mode := range []string{"down", "limited", "garbage", "slow", "other"} {
 		service.mode.Store(mode)
