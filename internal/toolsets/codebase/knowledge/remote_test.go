@@ -84,14 +84,15 @@ func TestRemoteDown(t *testing.T) {
 	for _, reason := range []string{"API rate limit exceeded", "timed out after 2s", "the service answered with 768 dimensions, not 512"} {
 		remote.setHook(failing(reason))
 		x.remote.note(func() { x.remote.resting = time.Time{} })
-		b.answers(x, "tractors", "docs/guide.md", "words:1", reason)
+		b.answers(x, "the tractors", "docs/guide.md", "words:1", reason)
+		b.answers(x, "tractors", "docs/guide.md", "far:512", "") // its vector is cached
 	}
 	asked := 0
 	remote.setHook(func(context.Context, []string) ([][]float32, error) {
 		asked++
 		return nil, &embedapi.Error{Reason: "no"}
 	})
-	b.answers(x, "tractors", "docs/guide.md", "words:1", "dimensions")
+	b.answers(x, "the tractors", "docs/guide.md", "words:1", "dimensions")
 	if asked != 0 {
 		t.Error("a service that failed a moment ago is asked by a query")
 	}
