@@ -169,7 +169,8 @@ func TestExamplesOnEveryFrontend(t *testing.T) {
 		t.Run(set, func(t *testing.T) {
 			t.Parallel()
 			var seen answers
-			t.Run("frontends", func(t *testing.T) { // a subtest, which ends when all front ends are done
+			// A subtest, which ends when all front ends are done.
+			t.Run("frontends", func(t *testing.T) {
 				for _, f := range frontends {
 					t.Run(f.name, func(t *testing.T) {
 						t.Parallel()

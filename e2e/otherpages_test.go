@@ -49,7 +49,8 @@ func TestPageOfAnotherPort(t *testing.T) {
 		fmt.Fprint(out, page)
 	}))
 	defer evil.Close()
-	ada := openBrowser(t).window(w, "admin", "ada") // her cookie travels between the ports of a host
+	// Her cookie travels between the ports of a host.
+	ada := openBrowser(t).window(w, "admin", "ada")
 	ada.open(evil.URL)
 	for title := "begun"; !strings.HasPrefix(title, "ended"); {
 		title = evaluate[string](ada, `new Promise(done => setTimeout(() => done(document.title), 20))`)

@@ -64,7 +64,8 @@ func TestSecretsAreNeverRead(t *testing.T) {
 		}
 		for _, name := range readable {
 			got := r.call(reader.tool, `{"path":`+quoted(name)+`}`)
-			own := reader.toolset == "context" && strings.Contains(strings.ToLower(name), ".env") // the seed's own rule
+			// The seed's own rule.
+			own := reader.toolset == "context" && strings.Contains(strings.ToLower(name), ".env")
 			if got.failed != own || !own && !strings.Contains(got.text, openWord) {
 				t.Errorf("%s %s: %s", reader.toolset, name, got.text)
 			}

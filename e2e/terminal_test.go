@@ -127,7 +127,8 @@ func TestOnlyAPersonDecides(t *testing.T) {
 		} {
 			cmd := start()
 			cmd.Dir, cmd.Env = s.root, environment(s.env...)
-			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // the test itself may have a terminal
+			// The test itself may have a terminal.
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 			out, err := cmd.CombinedOutput()
 			if err == nil || !strings.Contains(string(out), "only a person at a terminal can do this") {
 				t.Errorf("%v with %s: error %v\n%s", args, name, err, out)

@@ -377,7 +377,7 @@ func TestWideLines(t *testing.T) {
 		{"letters of two bytes", wideComments, "package x\n\n//" + strings.Repeat("é", 98) + "\n", ""},
 		{"indented", wideComments, "package x\n\nfunc f() {\n\t//" + strings.Repeat("x", 95) + "\n}\n", "4: the comment has 101 columns, at most 100 are allowed"},
 		{"block comment", wideComments, "package x\n\n/*\nshort\n" + words + "\n*/\n", "5: the comment has 149 columns, at most 100 are allowed"},
-		{"comment after code", wideComments, "package x\n\nvar x = 1 // " + words + "\n", ""},
+		{"comment after code", wideComments, "package x\n\nvar x = 1 // " + words + "\n", "3: the comment has 162 columns, at most 100 are allowed"},
 		{"string that looks like a comment", wideComments, "package x\n\nvar x = `\n// " + words + "\n`\n", ""},
 		{"directive", wideComments, "package x\n\n//go:generate " + words + "\n", ""},
 		{"linter directive", wideComments, "package x\n\n//nolint:gosec // " + words + "\n", ""},
@@ -416,9 +416,7 @@ func wideComments(source []byte) []string {
 		}
 		first := file.Line(position)
 		for i := range strings.Count(text, "\n") + 1 {
-			line := lines[first-1+i]
-			alone := i > 0 || strings.HasPrefix(strings.TrimSpace(line), text[:2])
-			if n := columns(line); alone && n > maxCommentColumns {
+			if n := columns(lines[first-1+i]); n > maxCommentColumns {
 				violations = append(violations, fmt.Sprintf("%d: the comment has %d columns, at most %d are allowed", first+i, n, maxCommentColumns))
 			}
 		}

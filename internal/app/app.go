@@ -76,8 +76,9 @@ func Main(args []string, env func(string) (string, bool), in io.Reader, out, err
 }
 
 const (
-	ballastSize  = 20 << 20
-	ballastDelay = time.Second // the allocation triggers a garbage collection, which must not slow down the start
+	ballastSize = 20 << 20
+	// The allocation triggers a garbage collection, which must not slow down the start.
+	ballastDelay = time.Second
 )
 
 // loadBallast makes garbage collections less frequent. Go starts a collection when the heap has
@@ -207,7 +208,8 @@ func (a *App) reportLost(err error) {
 // their configured and their default places.
 func hiddenFrom(s cli.Settings) []string {
 	hidden := []string{s.Data, s.Config, filepath.Join(s.Root, ".remit"), filepath.Join(s.Root, "remit.yaml")}
-	hidden = append(hidden, filepath.Join(s.Root, ".config", "remit")) // in case the root is a home folder
+	// In case the root is a home folder.
+	hidden = append(hidden, filepath.Join(s.Root, ".config", "remit"))
 	if keys := keyfolder.Find(s.Keys, environmentOf(s)).Path(); keys != "" {
 		hidden = append(hidden, keys)
 	}
@@ -217,7 +219,8 @@ func hiddenFrom(s cli.Settings) []string {
 	if file, ok := sqlstore.File(s.Database); ok && filepath.Dir(file) != s.Data {
 		hidden = append(hidden, file, file+"-wal", file+"-shm", file+".lock")
 	}
-	for _, place := range s.Books { // books are readable like the folder they are in, but deleted content is not
+	// Books are readable like the folder they are in, but deleted content is not.
+	for _, place := range s.Books {
 		if folder, ok := strings.CutPrefix(place, folderScheme); ok && isWithin(s.Root, folder) && !isWithin(s.Data, folder) {
 			hidden = append(hidden, filepath.Join(folder, ".history"), filepath.Join(folder, ".locks"))
 		}
@@ -257,7 +260,8 @@ func (a *App) newEngine(sets []*contract.Set, options engine.Options) (*engine.E
 		Sessions: a.sessions, Log: a.log, Now: time.Now, Served: sets,
 	}
 	toolsets := []engine.Toolset{tools.Toolset(), lists.Toolset(), library.Toolset(), project.Toolset()}
-	if slices.ContainsFunc(a.known, func(set *contract.Set) bool { return set.Hidden }) { // a large table that is rarely needed
+	// A large table that is rarely needed.
+	if slices.ContainsFunc(a.known, func(set *contract.Set) bool { return set.Hidden }) {
 		toolsets = append(toolsets, conformancetest.Toolset())
 	}
 	return engine.New(sets, engine.Handlers{Catalog: a.known, Toolsets: toolsets}, options)

@@ -25,10 +25,11 @@ import (
 // code is the text of the project. It is opened on the first search.
 type code struct {
 	settings cli.Settings
-	denied   func() []string // lower-case patterns of files that may not be read, and so are not searched
-	secrets  *contract.SecretPolicy
-	log      *slog.Logger
-	reads    *codebase.Tracker
+	// Lower-case patterns of files that may not be read, and so are not searched.
+	denied  func() []string
+	secrets *contract.SecretPolicy
+	log     *slog.Logger
+	reads   *codebase.Tracker
 
 	mu     sync.Mutex
 	files  *tree.Tree // the source of the texts; other readers share it

@@ -94,7 +94,8 @@ func (a *App) consoleClients(base string, needsToken bool) []console.Client {
 		if needsToken {
 			running.TokenEnv, running.Token = tokenVariable, "THE TOKEN ITSELF"
 		}
-		if one.Snippet, err = c.Snippet(running); err != nil { // it does not support URLs, so it starts the program itself
+		// It does not support URLs, so it starts the program itself.
+		if one.Snippet, err = c.Snippet(running); err != nil {
 			running = clients.Server{Name: "remit", Command: program, Args: []string{"stdio", "--root", a.settings.Root}}
 			one.Snippet, _ = c.Snippet(running)
 		}

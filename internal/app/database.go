@@ -55,7 +55,8 @@ func (d *database) isShared() bool { return sqlstore.IsPostgres(d.url) }
 
 // connect opens the database, and closes one that was removed.
 func (d *database) connect(ctx context.Context, removed *sqlstore.DB) (*sqlstore.DB, error) {
-	if removed != nil { // the file or the tables were removed, so no one would find what is written to the old ones
+	// The file or the tables were removed, so no one would find what is written to the old ones.
+	if removed != nil {
 		d.log.Warn("the database was removed while it was open; creating a new one", "error", removed.Close())
 	}
 	if !d.isShared() {

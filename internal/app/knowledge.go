@@ -184,7 +184,8 @@ func newestLines(text []byte, maxSize, step int) (newest []byte, before int) {
 		return text, 0
 	}
 	start := (len(text) - maxSize + step - 1) / step * step
-	end := bytes.IndexByte(text[start-1:], '\n') // the byte before tells whether a line begins there
+	// The byte before tells whether a line begins there.
+	end := bytes.IndexByte(text[start-1:], '\n')
 	if end < 0 {
 		return nil, bytes.Count(text, []byte{'\n'}) // one very long line
 	}

@@ -11,10 +11,13 @@ import (
 // Callers wait for the first attempt. During a later attempt they immediately get the error of the
 // attempt before it, because an unreachable server may take long to fail.
 type opener[T any] struct {
-	what  string                                      // names the operation in errors
-	run   func(ctx context.Context, old T) (T, error) // old is the resource that is no longer valid, or zero
-	valid func(T) bool                                // reports whether the resource can still be used
-	pause time.Duration                               // how long a failure is remembered; 0: each caller tries again, and waits
+	what string // names the operation in errors
+	// old is the resource that is no longer valid, or zero.
+	run func(ctx context.Context, old T) (T, error)
+	// Reports whether the resource can still be used.
+	valid func(T) bool
+	// How long a failure is remembered; 0: each caller tries again, and waits.
+	pause time.Duration
 
 	mu    sync.Mutex
 	last  *attempt[T] // the running attempt, or the last one

@@ -23,7 +23,8 @@ func openHere(t *testing.T, change func(*cli.Settings)) *App {
 	s := cli.Settings{
 		Root: root, Data: data, Config: filepath.Join(root, "remit.yaml"), Database: "sqlite://" + filepath.Join(data, "remit.db"),
 		Toolsets: []string{"learning-os"}, Approve: approval.Ask,
-		Env: func(name string) (string, bool) { return "20", name == factorVariable }, // so that deadlines hold on a busy machine
+		// So that deadlines hold on a busy machine.
+		Env: func(name string) (string, bool) { return "20", name == factorVariable },
 	}
 	change(&s)
 	a, err := Open(t.Context(), s, slog.New(slog.NewTextHandler(io.Discard, nil)))
@@ -93,7 +94,8 @@ func TestRulesForOneToolset(t *testing.T) {
 	for _, set := range a.addressable() {
 		names = append(names, set.Name)
 	}
-	if got := strings.Join(names, " "); got != "books context learning-os tasks" { // booster allows 100 per minute
+	// Booster allows 100 per minute.
+	if got := strings.Join(names, " "); got != "books context learning-os tasks" {
 		t.Errorf("served by address: %s", got)
 	}
 }

@@ -33,7 +33,8 @@ func (a *App) noteServed(address string) (forget func()) {
 		err = os.WriteFile(file, []byte(address), 0o600)
 	}
 	if err != nil {
-		a.log.Debug("cannot record the address of the server", "error", err) // links then need --addr
+		// Links then need --addr.
+		a.log.Debug("cannot record the address of the server", "error", err)
 	}
 	return func() {
 		if noted, err := os.ReadFile(file); err == nil && string(noted) == address {

@@ -49,7 +49,8 @@ func call(t *testing.T, a *App, c engine.Call, args string) engine.Result {
 		t.Fatal(err)
 	}
 	c.Args, c.Principal = parsed, cli.LocalPrincipal
-	ctx, cancel := context.WithTimeout(t.Context(), hangTimeout) // without a deadline, the database has a few seconds
+	// Without a deadline, the database has a few seconds.
+	ctx, cancel := context.WithTimeout(t.Context(), hangTimeout)
 	defer cancel()
 	result, err := a.engine.Call(ctx, c)
 	if err != nil {

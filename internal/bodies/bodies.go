@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	freeBytes  = 16 << 10    // bodies up to this size do not count
-	valueBytes = 512         // the memory of a JSON value: its tree, and copies of it until it is recorded
+	freeBytes = 16 << 10 // bodies up to this size do not count
+	// The memory of a JSON value: its tree, and copies of it until it is recorded.
+	valueBytes = 512
 	copies     = 3           // how often the bytes of a body count: parts of it are copied
 	growth     = 4           // the factor by which a buffer grows; a larger one leaves less garbage
 	maxWait    = time.Second // how long a body waits for memory
@@ -98,7 +99,8 @@ func (m *Memory) read(r *http.Request, limit int64) ([]byte, error) {
 		case len(data) < cap(data):
 			continue
 		}
-		more := min((growth-1)*int64(cap(data)), size+1-int64(cap(data))) // one byte more than size, to see the end
+		// One byte more than size, to see the end.
+		more := min((growth-1)*int64(cap(data)), size+1-int64(cap(data)))
 		if err := m.take(r.Context(), copies*more); err != nil {
 			return nil, err
 		}

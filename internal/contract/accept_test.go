@@ -58,7 +58,8 @@ func TestAcceptSharesNothing(t *testing.T) {
 	c := withInput(t, `{type: object, properties: {a: {type: string}, b: {type: string, default: x}, c: {type: string, default: y}}, additionalProperties: false}`)
 	for sent, want := range map[string]string{`{"a":null}`: `{"b":"x","c":"y"}`, `{"a":"1"}`: `{"a":"1","b":"x","c":"y"}`} {
 		args := tree(t, sent)
-		args.Members = append(make([]jsontree.Member, 0, 8), args.Members...) // spare capacity that a faulty append would overwrite
+		// Spare capacity that a faulty append would overwrite.
+		args.Members = append(make([]jsontree.Member, 0, 8), args.Members...)
 		var group sync.WaitGroup
 		for range 8 {
 			group.Go(func() {

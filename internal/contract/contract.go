@@ -20,14 +20,17 @@ import (
 
 // Set is a family of tools that share an error shape, defaults and a version.
 type Set struct {
-	Name         string      `json:"name" yaml:"name"`
-	Namespace    string      `json:"namespace,omitempty" yaml:"namespace"` // another name of the set; see Prefix
-	Title        string      `json:"title" yaml:"title"`
-	Description  string      `json:"description" yaml:"description"`
-	Instructions string      `json:"instructions,omitempty" yaml:"instructions"` // sent to the client's model
-	Shape        Shape       `json:"shape" yaml:"shape"`
-	Hidden       bool        `json:"hidden,omitempty" yaml:"hidden"` // served only if a caller names it, and not listed anywhere
-	Contracts    []*Contract `json:"contracts" yaml:"-"`
+	Name string `json:"name" yaml:"name"`
+	// Another name of the set; see Prefix.
+	Namespace   string `json:"namespace,omitempty" yaml:"namespace"`
+	Title       string `json:"title" yaml:"title"`
+	Description string `json:"description" yaml:"description"`
+	// Sent to the client's model.
+	Instructions string `json:"instructions,omitempty" yaml:"instructions"`
+	Shape        Shape  `json:"shape" yaml:"shape"`
+	// Served only if a caller names it, and not listed anywhere.
+	Hidden    bool        `json:"hidden,omitempty" yaml:"hidden"`
+	Contracts []*Contract `json:"contracts" yaml:"-"`
 }
 
 // Prefix returns what precedes the names of the set's tools if another served set has a tool of the
@@ -51,26 +54,29 @@ func (s *Set) Find(name string) *Contract {
 
 // Contract holds everything that a caller of one tool may rely on.
 type Contract struct {
-	Name        string             `json:"name" yaml:"name"`
-	Title       string             `json:"title" yaml:"title"`
-	Version     Version            `json:"version" yaml:"version"`
-	Description string             `json:"description" yaml:"description"`
-	Hints       Hints              `json:"hints" yaml:"hints"`
-	Access      Access             `json:"access" yaml:"access"`
-	Owner       string             `json:"owner,omitempty" yaml:"owner"` // the argument that names the owner of the data: the caller itself
-	Input       jsontree.Value     `json:"input" yaml:"input"`
-	Output      jsontree.Value     `json:"output,omitzero" yaml:"output"`
-	Bare        string             `json:"bare,omitempty" yaml:"bare"`       // the output's only list, sent without the object around it
-	Content     bool               `json:"content,omitempty" yaml:"content"` // answers with content blocks; no output schema
-	Task        TaskMode           `json:"task,omitempty" yaml:"task"`
-	Rate        Rate               `json:"rate,omitzero" yaml:"rate"`
-	Deadline    Deadline           `json:"deadline" yaml:"deadline"`
-	Size        Size               `json:"size" yaml:"size"`
-	Paths       []PathPolicy       `json:"paths,omitempty" yaml:"paths"`
-	Approval    Approval           `json:"approval,omitzero" yaml:"approval"`
-	Truncate    Truncate           `json:"truncate,omitzero" yaml:"truncate"`
-	Errors      map[Kind]ErrorRule `json:"errors" yaml:"errors"`
-	Examples    []Example          `json:"examples" yaml:"examples"`
+	Name        string  `json:"name" yaml:"name"`
+	Title       string  `json:"title" yaml:"title"`
+	Version     Version `json:"version" yaml:"version"`
+	Description string  `json:"description" yaml:"description"`
+	Hints       Hints   `json:"hints" yaml:"hints"`
+	Access      Access  `json:"access" yaml:"access"`
+	// The argument that names the owner of the data: the caller itself.
+	Owner  string         `json:"owner,omitempty" yaml:"owner"`
+	Input  jsontree.Value `json:"input" yaml:"input"`
+	Output jsontree.Value `json:"output,omitzero" yaml:"output"`
+	// The output's only list, sent without the object around it.
+	Bare string `json:"bare,omitempty" yaml:"bare"`
+	// Answers with content blocks; no output schema.
+	Content  bool               `json:"content,omitempty" yaml:"content"`
+	Task     TaskMode           `json:"task,omitempty" yaml:"task"`
+	Rate     Rate               `json:"rate,omitzero" yaml:"rate"`
+	Deadline Deadline           `json:"deadline" yaml:"deadline"`
+	Size     Size               `json:"size" yaml:"size"`
+	Paths    []PathPolicy       `json:"paths,omitempty" yaml:"paths"`
+	Approval Approval           `json:"approval,omitzero" yaml:"approval"`
+	Truncate Truncate           `json:"truncate,omitzero" yaml:"truncate"`
+	Errors   map[Kind]ErrorRule `json:"errors" yaml:"errors"`
+	Examples []Example          `json:"examples" yaml:"examples"`
 
 	// Digest is the sha256 of the canonical contract. It identifies its exact text.
 	Digest string `json:"digest" yaml:"-"`
@@ -174,14 +180,17 @@ type Approval struct {
 
 // Example is a documented call. Tests replay it on every front end.
 type Example struct {
-	Title     string            `json:"title" yaml:"title"`
-	Given     map[string]string `json:"given,omitempty" yaml:"given"`   // files in the workspace, by path
-	Before    []Step            `json:"before,omitempty" yaml:"before"` // calls that the same caller makes first
-	Approve   string            `json:"approve,omitempty" yaml:"approve"`
-	Arguments jsontree.Value    `json:"arguments" yaml:"arguments"`
-	Result    jsontree.Value    `json:"result,omitzero" yaml:"result"`
-	Error     jsontree.Value    `json:"error,omitzero" yaml:"error"`
-	Varies    []string          `json:"varies,omitempty" yaml:"varies"` // fields that differ from run to run: id, data.list[].id
+	Title string `json:"title" yaml:"title"`
+	// Files in the workspace, by path.
+	Given map[string]string `json:"given,omitempty" yaml:"given"`
+	// Calls that the same caller makes first.
+	Before    []Step         `json:"before,omitempty" yaml:"before"`
+	Approve   string         `json:"approve,omitempty" yaml:"approve"`
+	Arguments jsontree.Value `json:"arguments" yaml:"arguments"`
+	Result    jsontree.Value `json:"result,omitzero" yaml:"result"`
+	Error     jsontree.Value `json:"error,omitzero" yaml:"error"`
+	// Fields that differ from run to run: id, data.list[].id.
+	Varies []string `json:"varies,omitempty" yaml:"varies"`
 }
 
 // Step is a call of another tool of the set that prepares the data an example needs.
@@ -272,7 +281,8 @@ type PathPolicy struct {
 	Deny  []string `json:"deny,omitempty" yaml:"deny"`
 	Max   Bytes    `json:"max,omitempty" yaml:"max"` // maximum size of the file; 0 means no limit
 
-	Secrets *SecretPolicy `json:"-" yaml:"-"` // holds under every policy; nil has only the built-in rules
+	// Holds under every policy; nil has only the built-in rules.
+	Secrets *SecretPolicy `json:"-" yaml:"-"`
 }
 
 // Allows reports whether the clean path matches an allow pattern.

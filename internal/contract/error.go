@@ -96,10 +96,11 @@ type Shape string
 
 // The four shapes.
 const (
-	Coded    Shape = "coded"    // {"error":{"code":403,"message":"..."}}
-	Plain    Shape = "plain"    // {"error":"..."}
-	Envelope Shape = "envelope" // {"success":false,"error":{"code":"...","message":"...","details":{}}}
-	Named    Shape = "named"    // {"error":"NotFoundError","message":"..."}
+	Coded Shape = "coded" // {"error":{"code":403,"message":"..."}}
+	Plain Shape = "plain" // {"error":"..."}
+	// {"success":false,"error":{"code":"...","message":"...","details":{}}}.
+	Envelope Shape = "envelope"
+	Named    Shape = "named" // {"error":"NotFoundError","message":"..."}
 )
 
 // Shapes lists the shapes that a set may choose from.
@@ -110,11 +111,13 @@ type ErrorRule struct {
 	Code string `json:"code,omitempty" yaml:"code"`
 	// Message may name details in braces: "Path not allowed: {path}". If it is empty, the message
 	// of the failure is used, which {message} also stands for.
-	Message string   `json:"message,omitempty" yaml:"message"`
-	Schema  string   `json:"schema,omitempty" yaml:"schema"`   // the message if arguments violate the schema and x-message gives none
+	Message string `json:"message,omitempty" yaml:"message"`
+	// The message if arguments violate the schema and x-message gives none.
+	Schema  string   `json:"schema,omitempty" yaml:"schema"`
 	Details []string `json:"details,omitempty" yaml:"details"` // the details that are sent
-	Status  int      `json:"status,omitempty" yaml:"status"`   // the HTTP status; zero means the status of the kind
-	When    string   `json:"when,omitempty" yaml:"when"`       // for documentation: what causes it
+	// The HTTP status; zero means the status of the kind.
+	Status int    `json:"status,omitempty" yaml:"status"`
+	When   string `json:"when,omitempty" yaml:"when"` // for documentation: what causes it
 }
 
 // Status returns the HTTP status of a kind of failure: the one that the contract states, or else

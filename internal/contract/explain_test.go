@@ -149,7 +149,8 @@ func TestExplanationsOfParts(t *testing.T) {
 func TestExplanationCodes(t *testing.T) {
 	for _, tc := range []struct{ args, want string }{
 		{`{"name":"ab","title":""}`, "bad_title"},
-		{`{"name":"ab","due":"soon"}`, "bad_date"}, // stated for the property, violated in its option
+		// Stated for the property, violated in its option.
+		{`{"name":"ab","due":"soon"}`, "bad_date"},
 		{`{"name":"ab","due":7}`, "bad_date"},
 		{`{}`, ""},
 		{`{"title":"","name":7}`, "bad_title"}, // the first problem determines the code

@@ -113,7 +113,8 @@ func (c *Contract) apply(t Tightening) {
 		policy := &c.Paths[i]
 		policy.Deny = slices.Clip(policy.Deny)
 		for _, pattern := range t.Deny {
-			policy.Deny = append(policy.Deny, strings.ToLower(pattern)) // lower case, because Denies compares in lower case
+			// Lower case, because Denies compares in lower case.
+			policy.Deny = append(policy.Deny, strings.ToLower(pattern))
 		}
 	}
 }

@@ -68,10 +68,11 @@ type Content struct {
 // of the same tools: a handler accepts and returns the union of their fields, and each contract
 // sends only its own.
 type Toolset struct {
-	Sets      []string
-	Handlers  map[string]Handler
-	Resources []ResourceProvider // the resources that callers can read while one of the sets is served
-	Prompts   []Prompt           // the prompts that callers can start
+	Sets     []string
+	Handlers map[string]Handler
+	// The resources that callers can read while one of the sets is served.
+	Resources []ResourceProvider
+	Prompts   []Prompt // the prompts that callers can start
 	// Transactional says that all effects of the handlers are in the database that also stores
 	// idempotency keys. A call with a key then runs in one transaction with the record of its
 	// answer. So the store may run the handler again from the start, and the handler cannot ask its

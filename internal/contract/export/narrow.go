@@ -193,8 +193,9 @@ type dialect struct {
 	formats  []string // the supported values of format; nil means all
 	notAtTop []string // keywords that are not allowed in the root schema
 	loneRef  bool     // beside $ref only keywords that begin with $ are allowed
-	closed   bool     // an object allows only the properties that it names, and every value has a type
-	complete bool     // every property is required; an optional argument may be null
+	// An object allows only the properties that it names, and every value has a type.
+	closed   bool
+	complete bool // every property is required; an optional argument may be null
 }
 
 // dialect returns the dialect for tools that are not strict.

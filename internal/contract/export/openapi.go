@@ -190,7 +190,8 @@ func (d *posted) body() jsontree.Value {
 	}
 	required := d.Input.Field("required")
 	body := response("", reference("schemas", d.arguments()), shown, nil)
-	body.Members[0] = jsontree.M("required", jsontree.Boolean(len(required.Members) > 0)) // instead of a description
+	// Instead of a description.
+	body.Members[0] = jsontree.M("required", jsontree.Boolean(len(required.Members) > 0))
 	return body
 }
 

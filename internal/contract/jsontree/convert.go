@@ -82,7 +82,8 @@ func (v *Value) decodeScalar(target reflect.Value) error {
 		}
 	}
 	if digits, ok := wholeDigits(v.Text); ok && v.Kind == Number && (target.CanInt() || target.CanUint()) {
-		return json.Unmarshal([]byte(digits), target.Addr().Interface()) // 2.0 and 1e3 are integers too
+		// 2.0 and 1e3 are integers too.
+		return json.Unmarshal([]byte(digits), target.Addr().Interface())
 	}
 	return json.Unmarshal(v.Source(), target.Addr().Interface()) // floats and mismatches
 }

@@ -30,10 +30,11 @@ func (k Kind) String() string {
 
 // Value is one JSON value. Its zero value is null.
 type Value struct {
-	Kind    Kind
-	Text    string   // the content of a string, a number as written, "true" or "false"
-	Members []Member // the elements of an array (without keys) or the members of an object, in order
-	Raw     []byte   // the bytes it was parsed from; nil if it was made in Go
+	Kind Kind
+	Text string // the content of a string, a number as written, "true" or "false"
+	// The elements of an array (without keys) or the members of an object, in order.
+	Members []Member
+	Raw     []byte // the bytes it was parsed from; nil if it was made in Go
 }
 
 // Member is one entry of an object, or one element of an array.

@@ -123,7 +123,8 @@ func (p *parser) keep(members []Member) []Member {
 		return slices.Clone(members)
 	}
 	p.slab = append(p.slab, members...)
-	return p.slab[from:len(p.slab):len(p.slab)] // full capacity, so that appending to one slice does not overwrite the next
+	// Full capacity, so that appending to one slice does not overwrite the next.
+	return p.slab[from:len(p.slab):len(p.slab)]
 }
 
 // text returns a part of the data without copying it.

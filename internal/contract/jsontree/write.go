@@ -97,11 +97,13 @@ func AppendString(dst []byte, s string) []byte {
 // AppendText is like AppendString for a byte slice, without converting it first.
 func AppendText(dst, text []byte) []byte {
 	dst = append(slices.Grow(dst, len(text)+spare), '"')
-	doubtful := uint64(highBits) // bytes beyond ASCII need a check until the text is known to be UTF-8
+	// Bytes beyond ASCII need a check until the text is known to be UTF-8.
+	doubtful := uint64(highBits)
 	for len(text) >= wordSize {
 		word := binary.LittleEndian.Uint64(text)
 		end := len(dst)
-		dst = dst[:end+wordSize] // writing the whole word and keeping a part is faster than writing a part
+		// Writing the whole word and keeping a part is faster than writing a part.
+		dst = dst[:end+wordSize]
 		binary.LittleEndian.PutUint64(dst[end:], word)
 		marks := escaped(word) | word&doubtful
 		if marks == 0 {

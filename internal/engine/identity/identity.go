@@ -142,7 +142,8 @@ func checkShown(what, text string) error {
 	}
 	at := visible.Index(text)
 	if at < 0 {
-		at = strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) // other spaces than that of ASCII
+		// Other spaces than that of ASCII.
+		at = strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 	}
 	if at >= 0 {
 		return contract.Errorf(contract.Invalid, "The %s %q contains an invisible character at byte %d", what, text, at)

@@ -112,7 +112,8 @@ func (w *window) add(now, grain int64) {
 		w.passes[last] = pass{now, w.passes[last].requests + 1}
 		return
 	}
-	if len(w.passes) == cap(w.passes) { // reuse the space of expired passes before more is allocated
+	// Reuse the space of expired passes before more is allocated.
+	if len(w.passes) == cap(w.passes) {
 		w.passes, w.first = w.passes[:copy(w.passes, w.passes[w.first:])], 0
 	}
 	w.passes = append(w.passes, pass{now, 1})

@@ -32,8 +32,9 @@ var sessionBounds = [...]time.Duration{
 // histogram counts durations in buckets. Every method gets the upper bounds of the buckets as an
 // argument. One more bucket counts durations above the last bound.
 type histogram struct {
-	counts [len(callBounds) + 1]atomic.Uint64 // callBounds is the longest list; sessions use fewer buckets
-	sum    atomic.Int64                       // in nanoseconds
+	// callBounds is the longest list; sessions use fewer buckets.
+	counts [len(callBounds) + 1]atomic.Uint64
+	sum    atomic.Int64 // in nanoseconds
 }
 
 // add counts one duration. A negative one, from a clock that was set back, counts as zero.

@@ -51,8 +51,9 @@ type Authenticator struct {
 	Issuer        *OIDC // nil if no OIDC issuer is set
 	Mode          Mode
 	LocalIdentity identity.Identity // the caller's identity where no token is required
-	BaseURL       func() string     // returns the public base URL of this server, without a trailing slash
-	Scopes        func() []string   // returns the supported scopes, for the metadata document
+	// Returns the public base URL of this server, without a trailing slash.
+	BaseURL func() string
+	Scopes  func() []string // returns the supported scopes, for the metadata document
 	// BehindProxy means that requests come through the operator's proxy, so the last address in
 	// X-Forwarded-For is the client's.
 	BehindProxy bool

@@ -23,7 +23,8 @@ var guessRate = ratelimit.Rate{Requests: 30, Per: time.Minute}
 // counts stay in memory: an unknown caller must not cause writes to a database.
 func (d *Authenticator) countGuess(key string, now time.Time) time.Duration {
 	d.guessesOnce.Do(func() { d.guesses = ratelimit.NewMemory() })
-	wait, _ := d.guesses.Allow(context.Background(), key, guessRate, now) // fails only for an invalid rate
+	// Fails only for an invalid rate.
+	wait, _ := d.guesses.Allow(context.Background(), key, guessRate, now)
 	return wait
 }
 

@@ -203,7 +203,8 @@ func TestClientAddress(t *testing.T) {
 		{"direct", "192.0.2.1:1", false, []string{"198.51.100.1"}, "192.0.2.1"},
 		{"behind a proxy", "192.0.2.1:1", true, []string{"203.0.113.9, 198.51.100.1"}, "198.51.100.1"},
 		{"several headers", "192.0.2.1:1", true, []string{"203.0.113.9", "10.0.0.1,198.51.100.1 "}, "198.51.100.1"},
-		{"behind two proxies", "192.0.2.1:1", true, []string{"1.2.3.4, 203.0.113.9, 198.51.100.7"}, "198.51.100.7"}, // the outer proxy's
+		// The outer proxy's.
+		{"behind two proxies", "192.0.2.1:1", true, []string{"1.2.3.4, 203.0.113.9, 198.51.100.7"}, "198.51.100.7"},
 		{"with a port", "192.0.2.1:1", true, []string{"198.51.100.1:1234"}, "198.51.100.1"},
 		{"IPv6 with a port", "192.0.2.1:1", true, []string{"[2001:db8::1]:1234"}, "2001:db8::/64"},
 		{"IPv6 in brackets", "192.0.2.1:1", true, []string{"[2001:db8::1]"}, "2001:db8::/64"},

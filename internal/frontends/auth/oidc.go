@@ -57,13 +57,16 @@ func isLoopback(host string) bool {
 }
 
 const (
-	issuerTimeout      = 5 * time.Second  // of a request to the issuer
-	retryInterval      = 2 * time.Second  // the minimum time between requests to an issuer that fails
-	minFetchInterval   = 10 * time.Second // the minimum time between two fetches of the keys
-	keyRefreshInterval = time.Hour        // the maximum time between two fetches, because a key may have been withdrawn
-	maxResponseBytes   = 1 << 20          // the maximum size of a response of the issuer
-	verifiedTTL        = time.Minute      // how long a verified token is cached
-	leeway             = time.Minute      // the accepted difference between the issuer's clock and ours
+	issuerTimeout = 5 * time.Second // of a request to the issuer
+	// The minimum time between requests to an issuer that fails.
+	retryInterval    = 2 * time.Second
+	minFetchInterval = 10 * time.Second // the minimum time between two fetches of the keys
+	// The maximum time between two fetches, because a key may have been withdrawn.
+	keyRefreshInterval = time.Hour
+	maxResponseBytes   = 1 << 20     // the maximum size of a response of the issuer
+	verifiedTTL        = time.Minute // how long a verified token is cached
+	// The accepted difference between the issuer's clock and ours.
+	leeway = time.Minute
 )
 
 // algorithms returns the accepted signature algorithms. All are asymmetric, so only the issuer can

@@ -143,7 +143,8 @@ func IsMetadata(r *http.Request) bool {
 		return false
 	}
 	rest, ok := strings.CutPrefix(r.URL.Path, metadataPath)
-	return ok && (rest == "" || rest[0] == '/') && path.Clean(r.URL.Path) == r.URL.Path // an unclean path may be routed elsewhere
+	// An unclean path may be routed elsewhere.
+	return ok && (rest == "" || rest[0] == '/') && path.Clean(r.URL.Path) == r.URL.Path
 }
 
 func (d *Authenticator) metadata(w http.ResponseWriter, r *http.Request) {

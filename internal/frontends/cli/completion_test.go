@@ -191,7 +191,8 @@ func TestCompletionOfData(t *testing.T) {
 	if err := os.Symlink(data, filepath.Join(elsewhere.root, ".remit")); err != nil {
 		t.Skip(err)
 	}
-	elsewhere.offers([]string{"tasks", "done", "--user", "ada", ""}, listed) // as "remit tasks" refuses a link
+	// As "remit tasks" refuses a link.
+	elsewhere.offers([]string{"tasks", "done", "--user", "ada", ""}, listed)
 }
 
 // brokenLists stands for a database that does not answer, or answers with an error.

@@ -70,9 +70,10 @@ func (s *Settings) locate(err error) error {
 
 // Limits of a configuration file. They bound the cost of parsing a hostile one.
 const (
-	maxConfig     = 64 << 10 // bytes
-	maxBrackets   = 500      // tokens that open a level
-	maxIndicators = 2000     // colons, anchors, aliases and tags in one line, for which the parser takes quadratic time
+	maxConfig   = 64 << 10 // bytes
+	maxBrackets = 500      // tokens that open a level
+	// Colons, anchors, aliases and tags in one line, for which the parser takes quadratic time.
+	maxIndicators = 2000
 )
 
 // readFile reads a configuration file. It must be a regular file of limited size, and no symbolic
@@ -149,12 +150,15 @@ func readConfig(name string, asked bool) (configFile, error) {
 }
 
 func (f *configFile) parse(data []byte) error {
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))             // some editors write a byte order mark
-	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")) // the parser counts some of these line ends twice
+	// Some editors write a byte order mark.
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	// The parser counts some of these line ends twice.
+	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
 	if err := f.isText(data); err != nil {
 		return err
 	}
-	tree, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey()) // forEachKey reports duplicates with their positions
+	// forEachKey reports duplicates with their positions.
+	tree, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		return f.syntaxError(err, data)
 	}
@@ -221,7 +225,8 @@ func (f *configFile) syntaxError(err error, data []byte) error {
 	case strings.Contains(what, "tab character") || strings.Contains(what, "'\t'"):
 		what = "YAML does not allow a tab here; indent with spaces"
 		if lines := bytes.Split(data, []byte("\n")); at.Line <= len(lines) {
-			at.Column = bytes.IndexByte(lines[at.Line-1], '\t') + 1 // the parser may report the word after it
+			// The parser may report the word after it.
+			at.Column = bytes.IndexByte(lines[at.Line-1], '\t') + 1
 		}
 	case strings.Contains(what, `"`): // the message quotes the file
 		what = "is not valid YAML; check this line and the one before"
@@ -378,7 +383,8 @@ func (f *configFile) values(e entry) ([]string, error) {
 		case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode:
 			return nil, f.wrongAt(e.path, e.at, "anchors and tags are not supported; write the value itself")
 		case *ast.LiteralNode:
-			values[i] = strings.TrimRight(node.Value.Value, "\n") // the line break after the last line
+			// The line break after the last line.
+			values[i] = strings.TrimRight(node.Value.Value, "\n")
 		case ast.ScalarNode:
 			values[i] = fmt.Sprint(node.GetValue())
 		default:

@@ -19,7 +19,8 @@ var helpText string
 func helpSections() map[string]string {
 	known := strings.NewReplacer("{clients}", strings.Join(clients.Names(), ", "), "{days}", dayForms)
 	sections := map[string]string{}
-	_, all, _ := strings.Cut(known.Replace(helpText), "\n== ") // the file begins with a note about itself
+	// The file begins with a note about itself.
+	_, all, _ := strings.Cut(known.Replace(helpText), "\n== ")
 	for section := range strings.SplitSeq(all, "\n== ") {
 		name, text, _ := strings.Cut(section, "\n")
 		sections[name] = text

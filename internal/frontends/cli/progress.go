@@ -45,7 +45,8 @@ func (b *bar) update(at Progress) {
 		return
 	}
 	b.drawn = now
-	line := cut(visible.Line(b.line(at, now.Sub(b.begun))), b.maxWidth-1) // writing the last column would wrap
+	// Writing the last column would wrap.
+	line := cut(visible.Line(b.line(at, now.Sub(b.begun))), b.maxWidth-1)
 	fmt.Fprint(b.out, "\r"+line+strings.Repeat(" ", max(b.maxWidth-1-columns(line), 0)))
 }
 

@@ -20,17 +20,19 @@ import (
 
 // Settings are the effective configuration of a command.
 type Settings struct {
-	Root            string
-	Data            string
-	Toolsets        []string
-	ReadOnly        bool
-	Approve         approval.Mode
-	Deny            []string // globs of paths that no tool may read, besides secrets
-	Database        string
-	Books           []string       // where books are stored: file://FOLDER or s3://...; new books go to the first
-	PublicURL       string         // base URL for links; "" means the address that serve listens on
-	CDNURL          string         // base URL for links to assets; "" means serve delivers them
-	Watch           bool           // use the system's file notifications, where it has them; otherwise scan
+	Root     string
+	Data     string
+	Toolsets []string
+	ReadOnly bool
+	Approve  approval.Mode
+	Deny     []string // globs of paths that no tool may read, besides secrets
+	Database string
+	// Where books are stored: file://FOLDER or s3://...; new books go to the first.
+	Books     []string
+	PublicURL string // base URL for links; "" means the address that serve listens on
+	CDNURL    string // base URL for links to assets; "" means serve delivers them
+	// Use the system's file notifications, where it has them; otherwise scan.
+	Watch           bool
 	CodeMemory      contract.Bytes // how much of the project's text is kept in memory for searches
 	Embeddings      string         // source of embeddings: local, or the URL of a service
 	EmbeddingsModel string         // model of the embedding service
@@ -39,19 +41,25 @@ type Settings struct {
 	Keys            string         // folder for keys; "" is the default
 	RateLimits      bool
 	LogLevel        slog.Level
-	Addr            string                         // address that serve listens on
-	TLSCert, TLSKey string                         // certificate and key files of serve; "" means plain HTTP
-	BehindProxy     bool                           // only a proxy can connect, and the proxy terminates TLS
-	Identity        string                         // whether HTTP callers must identify themselves: auto, on or off
-	OIDCIssuer      string                         // trusted OpenID Connect issuer; "" for none
-	OIDCAudience    string                         // audience that the issuer's tokens must name; "" means this server
-	OIDCUser        string                         // claim that holds the caller's user
-	Webhook         string                         // URL to notify of new approval requests; "" for none
-	Tools           map[string]contract.Tightening // by tool name; set only in the file
+	Addr            string // address that serve listens on
+	// Certificate and key files of serve; "" means plain HTTP.
+	TLSCert, TLSKey string
+	// Only a proxy can connect, and the proxy terminates TLS.
+	BehindProxy bool
+	// Whether HTTP callers must identify themselves: auto, on or off.
+	Identity   string
+	OIDCIssuer string // trusted OpenID Connect issuer; "" for none
+	// Audience that the issuer's tokens must name; "" means this server.
+	OIDCAudience string
+	OIDCUser     string // claim that holds the caller's user
+	// URL to notify of new approval requests; "" for none.
+	Webhook string
+	Tools   map[string]contract.Tightening // by tool name; set only in the file
 	// Env looks up environment variables, such as the credentials for S3.
 	Env func(string) (string, bool)
 
-	Untrusted []Entry // entries of the configuration file that are not in force, because nobody has trusted them
+	// Entries of the configuration file that are not in force, because nobody has trusted them.
+	Untrusted []Entry
 
 	values []Value    // for config print
 	file   configFile // the parsed configuration file, without the entries that are not in force
@@ -96,7 +104,8 @@ const (
 	FromFile    Origin = "file"
 	FromDefault Origin = "default"
 
-	notTrusted Origin = "file (not trusted)" // the default applies, because nobody has trusted the file
+	// The default applies, because nobody has trusted the file.
+	notTrusted Origin = "file (not trusted)"
 )
 
 // Value is one setting of the effective configuration, without secrets.

@@ -238,7 +238,8 @@ func TestTokenList(t *testing.T) {
 	}
 	out, _ = c.types(ExitOK, "revoke", "old")
 	contains(t, out, `Revoked the token "old"`, "2026-11-16 23:30:00", "calls with it are refused")
-	c.workspace.stored[0].Name, c.workspace.stored[0].Hash = "strange\u202e", "hash-of-another" // so the seal is not ours
+	// So the seal is not ours.
+	c.workspace.stored[0].Name, c.workspace.stored[0].Hash = "strange\u202e", "hash-of-another"
 	c.now = c.now.Add(time.Hour)
 
 	out, _ = c.types(ExitOK, "list")

@@ -39,8 +39,9 @@ func (e Entry) String() string {
 
 // Trust holds what a person has decided about the configuration file of a workspace.
 type Trust struct {
-	Trusted  []TrustedEntry `json:"trusted"`
-	Declined []string       `json:"declined,omitempty"` // digests of the entries that a person did not trust
+	Trusted []TrustedEntry `json:"trusted"`
+	// Digests of the entries that a person did not trust.
+	Declined []string `json:"declined,omitempty"`
 }
 
 // TrustedEntry is an entry that a person has trusted.
@@ -72,7 +73,8 @@ const (
 	inForce                           // every value is in force: it restricts, or protects nothing
 	dependsValue                      // values that weaken a protection must be trusted
 	needsTrust                        // every value must be trusted: it redirects data or callers
-	operatorOnly                      // only a flag, a variable or a file that --config names can set it
+	// Only a flag, a variable or a file that --config names can set it.
+	operatorOnly
 )
 
 // weakens reports whether a value of a setting with the rule dependsValue weakens a protection.

@@ -70,7 +70,8 @@ func TestInboxEnds(t *testing.T) {
 		c.approvals.all[i].State = approval.Denied
 	}
 	w := viewer("GET", "/console/approvals?page=40&show=decided", nil)
-	wants(t, w, 200, "/console/approvals/r0034", "/console/approvals/r0010") // the 40 newest are waiting
+	// The 40 newest are waiting.
+	wants(t, w, 200, "/console/approvals/r0034", "/console/approvals/r0010")
 	lacks(t, w, `rel="next"`)
 	before := c.approvals.lists()
 	wants(t, viewer("GET", "/console/approvals?show=decided", nil, "HX-Request", "true"), 200, "/console/approvals/r1009")

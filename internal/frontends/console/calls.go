@@ -131,7 +131,8 @@ func (v *visit) choose(q url.Values) (chosen, error) {
 		return c, contract.Errorf(contract.Invalid, "Unknown period %q; use 1h, 24h, 7d or all", key)
 	}
 	c.Period = periods()[i]
-	if c.Period.Length > 0 { // whole intervals, so that the bars of the chart do not shift with each request
+	// Whole intervals, so that the bars of the chart do not shift with each request.
+	if c.Period.Length > 0 {
 		c.From = v.Now().Truncate(c.Period.Interval).Add(c.Period.Interval - c.Period.Length)
 	}
 	return c, nil

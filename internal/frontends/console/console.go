@@ -107,8 +107,9 @@ type Client struct {
 	File      string // the file that holds its configuration
 	Language  string // of Snippet: json, toml
 	Snippet   string // the text to put into that file
-	Link      string // a URL that opens the client and installs the server; "" if the client has none
-	Notes     string
+	// A URL that opens the client and installs the server; "" if the client has none.
+	Link  string
+	Notes string
 }
 
 // The front end names in the records of calls that people make. Reads of a page are recorded too,
@@ -158,7 +159,8 @@ func (*Console) routes() []route {
 		{"POST /console/logout", identity.Viewer, (*visit).signOut},
 		{"GET /console/tools", identity.Viewer, (*visit).listTools},
 		{"GET /console/tools/{name}", identity.Viewer, (*visit).showTool},
-		{"POST /console/tools/{name}/try", identity.Viewer, (*visit).tryTool}, // tools that write require Approver
+		// Tools that write require Approver.
+		{"POST /console/tools/{name}/try", identity.Viewer, (*visit).tryTool},
 		{"GET /console/calls", identity.Viewer, (*visit).listCalls},
 		{"GET " + livePath, identity.Viewer, (*visit).listCalls},
 		{"GET /console/calls/series", identity.Viewer, (*visit).callSeries},

@@ -55,7 +55,8 @@ func (c *Console) protected(serve func(v *visit) error) http.HandlerFunc {
 		c.protect(w.Header())
 		control := http.NewResponseController(w)
 		if control.SetWriteDeadline(time.Now().Add(writeTimeout)) == nil {
-			defer func() { _ = control.SetWriteDeadline(time.Time{}) }() // the connection may be reused
+			// The connection may be reused.
+			defer func() { _ = control.SetWriteDeadline(time.Time{}) }()
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), pageTimeout)
 		defer cancel()
@@ -85,7 +86,8 @@ func (c *Console) protect(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "same-origin") // with no-referrer, browsers would hide the origin of our own forms too
+	// With no-referrer, browsers would hide the origin of our own forms too.
+	h.Set("Referrer-Policy", "same-origin")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()")

@@ -81,7 +81,8 @@ func TestAnonymousRequests(t *testing.T) {
 	c.as(identity.Admin) // another person is signed in
 	name := c.cookieName()
 	for i, r := range c.routes() {
-		c.Address = func(*http.Request) string { return strconv.Itoa(i) } // a new address per route, so that no rate limit applies
+		// A new address per route, so that no rate limit applies.
+		c.Address = func(*http.Request) string { return strconv.Itoa(i) }
 		method, pattern, _ := strings.Cut(r.pattern, " ")
 		path := strings.NewReplacer("{$}", "", "{id}", "k3v9q2xa7m", "{name}", "look", "{part}", "calls", "{book}", "b", "{path...}", "p").Replace(pattern)
 		var form url.Values

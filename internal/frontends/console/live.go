@@ -18,9 +18,10 @@ import (
 
 // Limits and intervals of the event streams that keep open pages up to date.
 const (
-	pollInterval      = 500 * time.Millisecond // while any page listens
-	keepAliveInterval = 15 * time.Second       // between keep-alive comments, each with a check of the session
-	eventTimeout      = 30 * time.Second       // to write one event to the browser
+	pollInterval = 500 * time.Millisecond // while any page listens
+	// Between keep-alive comments, each with a check of the session.
+	keepAliveInterval = 15 * time.Second
+	eventTimeout      = 30 * time.Second // to write one event to the browser
 	maxListeners      = 200
 	maxPerSession     = 20  // so that one session cannot use all of maxListeners
 	maxCounted        = 100 // waiting requests; more are shown as "99+"
@@ -61,7 +62,8 @@ func (c *Console) currentState(ctx context.Context) (now state) {
 	}
 	waiting, err := c.waiting(ctx, maxCounted)
 	if err != nil {
-		c.Log.Debug("counting the waiting approvals failed", "error", err) // /health and the overview report it too
+		// /health and the overview report it too.
+		c.Log.Debug("counting the waiting approvals failed", "error", err)
 		return now
 	}
 	h := sha256.New()
@@ -286,7 +288,8 @@ func (s *stream) write(text string) {
 	if s.err != nil {
 		return
 	}
-	_ = s.control.SetWriteDeadline(time.Now().Add(eventTimeout)) // writers without deadlines, as in tests, do not block
+	// Writers without deadlines, as in tests, do not block.
+	_ = s.control.SetWriteDeadline(time.Now().Add(eventTimeout))
 	if _, s.err = io.WriteString(s.w, text); s.err == nil {
 		s.err = s.control.Flush()
 	}

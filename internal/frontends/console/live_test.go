@@ -248,7 +248,8 @@ func TestOnePollerForAllPages(t *testing.T) {
 			c.people.cookies[session] = identity.Person{Name: "grace", Role: identity.Viewer}
 			open[i] = c.listen(t, session)
 			if synctest.Wait(); i == maxPerSession-1 {
-				c.checkRefused(t, session, "20 of your pages already receive live updates") // other sessions still can
+				// Other sessions still can.
+				c.checkRefused(t, session, "20 of your pages already receive live updates")
 			}
 		}
 		c.checkRefused(t, cookie, "200 pages already receive live updates")

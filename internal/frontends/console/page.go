@@ -39,7 +39,8 @@ type view struct {
 	Admin     bool
 	Workspace string // the name of the served folder
 	Version   string
-	Now       state // the state when the page was rendered; its script compares it with later events
+	// The state when the page was rendered; its script compares it with later events.
+	Now state
 }
 
 // Heading returns the document title. It includes the number of waiting requests, because a browser

@@ -108,7 +108,8 @@ func TestNothingIsCreatedWithoutARecord(t *testing.T) {
 		wants(t, w, 503, "nothing was created")
 		lacks(t, w, "disk full")
 	}
-	wants(t, admin("POST", "/console/settings/tokens/old/revoke", url.Values{}), 303) // revoking does not require the audit log
+	// Revoking does not require the audit log.
+	wants(t, admin("POST", "/console/settings/tokens/old/revoke", url.Values{}), 303)
 	if len(c.tokens.list) != 1 || c.tokens.list[0].Revoked.IsZero() {
 		t.Errorf("tokens: %+v", c.tokens.list)
 	}

@@ -24,8 +24,9 @@ type API struct {
 	Identity func(*http.Request) identity.Identity
 	Version  string // of the program
 	Log      *slog.Logger
-	Health   func(ctx context.Context) map[string]error // returns the results of the health checks by name; may be nil
-	Metrics  http.Handler                               // nil if metrics are off
+	// Returns the results of the health checks by name; may be nil.
+	Health  func(ctx context.Context) map[string]error
+	Metrics http.Handler // nil if metrics are off
 	// Challenge sets the headers that tell the client how to authenticate if err means that the
 	// caller is anonymous or that the token lacks a scope. It returns the status of the response,
 	// or 0 for other errors. It is nil if every caller is known.

@@ -20,7 +20,8 @@ import (
 
 // Response headers with the outcome of a call, so that scripts need not parse errors.
 const (
-	outcomeHeader  = "X-Remit-Outcome"  // "ok" or the kind of error; "pending" means that a person must approve
+	// "ok" or the kind of error; "pending" means that a person must approve.
+	outcomeHeader  = "X-Remit-Outcome"
 	contractHeader = "X-Remit-Contract" // the contract of the tool: set/name@version
 	replayedHeader = "Idempotency-Replayed"
 
@@ -59,7 +60,8 @@ func (a *API) call(w http.ResponseWriter, r *http.Request) {
 	defer sent.memory.Release()
 	if rejected != nil {
 		if errors.Is(rejected.err, bodies.ErrBusy) {
-			w.Header().Set("Retry-After", "1") // the call has not begun, so any caller may repeat it
+			// The call has not begun, so any caller may repeat it.
+			w.Header().Set("Retry-After", "1")
 		}
 		finish(w, rejected.status, &engine.Result{Tool: tool, Err: rejected.err, Body: tool.Render(rejected.err)}, "")
 		return
@@ -75,7 +77,8 @@ func (a *API) call(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err != nil:
 		writeToolError(w, err)
-	case result.Suspended != nil: // unreachable unless the handler created it: scriptClient never asks
+	// Unreachable unless the handler created it: scriptClient never asks.
+	case result.Suspended != nil:
 		writeError(w, http.StatusNotImplemented, tool.Name+" needs a client that answers questions; call it over MCP")
 	case result.Err != nil:
 		finish(w, a.status(w, r, &result), &result, sent.key)

@@ -104,12 +104,14 @@ func TestOriginsWhenExposed(t *testing.T) {
 		{"https://remit.example.com", "10.0.0.1:8722", false, true},
 		{"https://10.0.0.1:8722", "10.0.0.1:8722", true, true},
 		{"http://10.0.0.1:8722", "10.0.0.1:8722", false, true},
-		{"http://10.0.0.1:8722", "10.0.0.1:8722", true, false}, // an attacker on the network can forge such a page
+		// An attacker on the network can forge such a page.
+		{"http://10.0.0.1:8722", "10.0.0.1:8722", true, false},
 		{"https://remit.example.com.evil.com", "10.0.0.1:8722", true, false},
 		{"https://remit.example.com:8722", "10.0.0.1:8722", true, false},
 		{"https://evil.com", "10.0.0.1:8722", true, false},
 		{"http://localhost:3000", "10.0.0.1:8722", false, false},
-		{"http://localhost:3000", "localhost:8722", false, false}, // another program on this machine
+		// Another program on this machine.
+		{"http://localhost:3000", "localhost:8722", false, false},
 		{"http://localhost", "localhost:8722", false, false},
 		{"http://127.0.0.1:8722", "localhost:8722", false, false},
 		{"http://localhost:8722.evil.com", "localhost:8722", false, false},

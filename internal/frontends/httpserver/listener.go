@@ -122,7 +122,8 @@ func (c *trackedConn) SetWriteDeadline(at time.Time) error {
 	if at.IsZero() {
 		return nil
 	}
-	c.extended.Store(time.Now().UnixNano()) // so that the next write does not extend the handler's deadline
+	// So that the next write does not extend the handler's deadline.
+	c.extended.Store(time.Now().UnixNano())
 	return c.Conn.SetWriteDeadline(at)
 }
 

@@ -21,9 +21,10 @@ import (
 
 // Limits of one connection.
 const (
-	readTimeout    = 10 * time.Second // to receive a request; a handler that expects more data extends it
-	idleTimeout    = 2 * time.Minute  // between two requests
-	maxHeaderBytes = 64 << 10         // bytes of all headers of a request
+	// To receive a request; a handler that expects more data extends it.
+	readTimeout    = 10 * time.Second
+	idleTimeout    = 2 * time.Minute // between two requests
+	maxHeaderBytes = 64 << 10        // bytes of all headers of a request
 	maxConnections = 16_384
 )
 
@@ -261,7 +262,8 @@ func discardBody(w http.ResponseWriter, r *http.Request) {
 	if control.Flush() != nil || control.SetReadDeadline(time.Now().Add(discardTimeout)) != nil {
 		return
 	}
-	_, _ = io.CopyN(io.Discard, r.Body, maxDiscardBytes) // the connection is closed next in any case
+	// The connection is closed next in any case.
+	_, _ = io.CopyN(io.Discard, r.Body, maxDiscardBytes)
 }
 
 // guard rejects requests of other users of this machine, and requests that a foreign web page may

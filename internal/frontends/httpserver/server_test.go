@@ -147,7 +147,8 @@ func TestHostsAndOrigins(t *testing.T) {
 			t.Errorf("host %q: %d, want 200", host, got)
 		}
 	}
-	for _, host := range []string{addr, "localhost:" + port, "localhost:9000", "[::1]:" + port} { // 9000: a forwarded port
+	// 9000: a forwarded port.
+	for _, host := range []string{addr, "localhost:" + port, "localhost:9000", "[::1]:" + port} {
 		if got := ask("GET /health", host, "http://"+host); got != http.StatusOK {
 			t.Errorf("our own origin %q: %d, want 200", host, got)
 		}

@@ -52,9 +52,10 @@ type client struct {
 	era     era
 	version string
 	identity.Identity
-	frontend   string
-	name       string // the name that the client gives itself
-	connection string // identifies the connection; "" in the modern era over HTTP, where requests are independent
+	frontend string
+	name     string // the name that the client gives itself
+	// Identifies the connection; "" in the modern era over HTTP, where requests are independent.
+	connection string
 	forms      bool
 	links      bool
 	sampling   bool

@@ -305,7 +305,8 @@ func (p livePeer) Progress(done, total float64, message string) {
 	if message != "" {
 		b = jsontree.AppendString(append(b, `,"message":`...), message)
 	}
-	_ = p.q.out.send(notification("notifications/progress", append(b, '}'))) // the client may have disconnected
+	// The client may have disconnected.
+	_ = p.q.out.send(notification("notifications/progress", append(b, '}')))
 }
 
 func appendNumber(b []byte, n float64) []byte { return strconv.AppendFloat(b, n, 'f', -1, 64) }
@@ -320,7 +321,8 @@ func (p livePeer) Log(level engine.Level, logger string, data jsontree.Value) {
 		params.Members = append(params.Members, jsontree.M("logger", jsontree.Str(logger)))
 	}
 	params.Members = append(params.Members, jsontree.M("data", data))
-	_ = p.q.out.send(notification("notifications/message", params.Append(nil))) // the client may have disconnected
+	// The client may have disconnected.
+	_ = p.q.out.send(notification("notifications/message", params.Append(nil)))
 }
 
 // Can reports whether the client declared a capability.

@@ -179,7 +179,8 @@ func (x *exchange) release() {
 	x.detached = true
 	x.alive.Stop()
 	_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout)) // hijacking removes the deadline
-	_, _ = conn.Write([]byte("0\r\n\r\n"))                  // the end of the chunked body; errors do not matter
+	// The end of the chunked body; errors do not matter.
+	_, _ = conn.Write([]byte("0\r\n\r\n"))
 	_ = conn.Close()
 }
 
@@ -254,7 +255,8 @@ func (x *exchange) body(guess era) (data []byte, ok bool) {
 	x.memory = memory
 	var tooLarge *http.MaxBytesError
 	switch {
-	case err == nil: // otherwise the deadline stays, because net/http reads the rest before it answers
+	// Otherwise the deadline stays, because net/http reads the rest before it answers.
+	case err == nil:
 		x.clearReadDeadline()
 		return data, true
 	case errors.As(err, &tooLarge):

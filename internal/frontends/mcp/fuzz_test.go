@@ -71,7 +71,8 @@ func FuzzHTTP(f *testing.F) {
 				request.Header.Add(name, strings.TrimSpace(value))
 			}
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond) // streams do not end by themselves
+		// Streams do not end by themselves.
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
 		w := httptest.NewRecorder()
 		r.mux.ServeHTTP(w, request.WithContext(ctx))

@@ -125,7 +125,8 @@ func (e *endpoint) answer(x *exchange, n *session, m *message) (*request, []byte
 		server: e.server, id: id, method: m.method, params: m.params,
 		from: n.from, out: x, conn: n, questions: &n.questions, status: http.StatusOK,
 	}
-	q.from.Identity, q.from.trace = e.who(x.r), requestTrace(x.r, m) // a renewed token may have fewer rights
+	// A renewed token may have fewer rights.
+	q.from.Identity, q.from.trace = e.who(x.r), requestTrace(x.r, m)
 	if !n.inflight.begin(id, call) {
 		return q, q.fail(rpcErrorf(codeInvalid, "Invalid request: a request with this id is still running"))
 	}
@@ -229,7 +230,8 @@ func (e *endpoint) serveStream(x *exchange, n *session, s *stream, from uint64) 
 		x.refuseResume() // it was dropped just before it had a reader
 		return
 	}
-	notifications := n.notifications() // before the client gets a response, so that no change is missed in between
+	// Before the client gets a response, so that no change is missed in between.
+	notifications := n.notifications()
 	to := x.openSink()
 	to.write([]byte(": \n\n")) // send the headers at once
 	if s != n.general {

@@ -103,7 +103,8 @@ func (q *questions) put(ctx context.Context, send func([]byte) error, method str
 	case <-ctx.Done():
 		q.forget(id)
 		withdrawn := jsontree.Obj(jsontree.M("requestId", jsontree.Str(id)))
-		_ = send(notification("notifications/cancelled", withdrawn.Append(nil))) // the client may have disconnected
+		// The client may have disconnected.
+		_ = send(notification("notifications/cancelled", withdrawn.Append(nil)))
 		return message{}, ctx.Err()
 	}
 }

@@ -220,7 +220,8 @@ func TestStateWithoutSecret(t *testing.T) {
 // FuzzState checks that only the exact sealed string can be opened.
 func FuzzState(f *testing.F) {
 	s := testStates()
-	secret := []byte(rand.Text()) // every process has its own, so that seeds of other processes are not valid
+	// Every process has its own, so that seeds of other processes are not valid.
+	secret := []byte(rand.Text())
 	s.Secret = func() ([]byte, error) { return secret, nil }
 	sealed, err := s.seal(&state{Principal: "ann", Subject: []byte("s"), Number: 1})
 	if err != nil {

@@ -14,13 +14,15 @@ import (
 
 // Server serves one endpoint. It can serve any number of connections concurrently.
 type Server struct {
-	Engine       *engine.Engine
-	Tasks        *jobs.Runner  // runs calls as tasks; nil if tasks are off
-	States       *States       // of modern calls that wait for answers; nil if calls cannot wait
-	Version      string        // of the program
-	Instructions func() string // returns the instructions for the client's model; called for each new client
-	PageSize     int           // of lists; zero means 200
-	Notice       string        // sent as a log message to a client over stdio once it is initialized, unless empty
+	Engine  *engine.Engine
+	Tasks   *jobs.Runner // runs calls as tasks; nil if tasks are off
+	States  *States      // of modern calls that wait for answers; nil if calls cannot wait
+	Version string       // of the program
+	// Returns the instructions for the client's model; called for each new client.
+	Instructions func() string
+	PageSize     int // of lists; zero means 200
+	// Sent as a log message to a client over stdio once it is initialized, unless empty.
+	Notice string
 
 	listsOnce sync.Once
 	tools     fixedList // encoded, in the order of the list

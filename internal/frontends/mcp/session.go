@@ -119,7 +119,8 @@ func (n *session) notifications() *subscription {
 	defer n.mu.Unlock()
 	if n.changes == nil {
 		n.changes = newSubscription(n.server, n.from.Principal, nil)
-		n.changes.watchLists(true, true, false) // the list of resources is watched once the client has asked for it
+		// The list of resources is watched once the client has asked for it.
+		n.changes.watchLists(true, true, false)
 		if n.ended.Err() != nil {
 			n.changes.close()
 		}

@@ -65,7 +65,8 @@ func (c *stdio) startNotifications() {
 		return
 	}
 	c.notifying = true
-	c.changes.watchLists(true, true, false) // the list of resources is watched once the client has asked for it
+	// The list of resources is watched once the client has asked for it.
+	c.changes.watchLists(true, true, false)
 	c.work.Go(func() {
 		for {
 			select {

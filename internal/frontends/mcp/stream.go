@@ -18,10 +18,11 @@ const (
 )
 
 const (
-	keepAlive       = 15 * time.Second // between comments on a quiet stream
-	writeTimeout    = 30 * time.Second // the write timeout
-	retryMillis     = 500              // how long a client waits before it reconnects
-	recheckInterval = time.Second      // the minimum time between two checks of a client's credentials
+	keepAlive    = 15 * time.Second // between comments on a quiet stream
+	writeTimeout = 30 * time.Second // the write timeout
+	retryMillis  = 500              // how long a client waits before it reconnects
+	// The minimum time between two checks of a client's credentials.
+	recheckInterval = time.Second
 )
 
 // stream holds the events of one stream of a legacy client. It outlives connections: a client that
@@ -257,7 +258,8 @@ func (s *sink) write(text []byte) bool {
 	if s.failed = s.failed || !s.recheck(); s.failed {
 		return false
 	}
-	_ = s.control.SetWriteDeadline(time.Now().Add(writeTimeout)) // ignored if the connection supports no deadlines
+	// Ignored if the connection supports no deadlines.
+	_ = s.control.SetWriteDeadline(time.Now().Add(writeTimeout))
 	_, err := s.w.Write(text)
 	if err == nil {
 		err = s.control.Flush()

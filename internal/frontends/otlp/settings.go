@@ -142,7 +142,8 @@ func (e *environment) endpoint(protocol string) (*url.URL, error) {
 		text = "http://localhost:4317"
 	case text == "":
 		text = "http://localhost:4318"
-	case protocol == protocolGRPC && !strings.Contains(text, "://"): // host:port, as gRPC accepts it
+	// host:port, as gRPC accepts it.
+	case protocol == protocolGRPC && !strings.Contains(text, "://"):
 		scheme := "https://"
 		if e.Choice(e.variable("INSECURE"), "false", "true") == "true" {
 			scheme = "http://"

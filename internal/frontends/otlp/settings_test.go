@@ -78,7 +78,8 @@ func TestWarnsOnce(t *testing.T) {
 	address := c.HTTP(t)
 	log := export(t, map[string]string{
 		"OTEL_EXPORTER_OTLP_ENDPOINT": address, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "nowhere", "OTEL_EXPORTER_OTLP_METRICS_CERTIFICATE": "/there/is/none",
-		"OTEL_BSP_SCHEDULE_DELAY": "soon", "OTEL_EXPORTER_OTLP_TIMEOUT": "long", // read by all three signals
+		// Read by all three signals.
+		"OTEL_BSP_SCHEDULE_DELAY": "soon", "OTEL_EXPORTER_OTLP_TIMEOUT": "long",
 	})
 	if strings.Count(log, "\n") != 4 || strings.Count(log, "signal=traces") != 1 || strings.Count(log, "signal=metrics") != 1 || strings.Count(log, "OTEL_BSP_SCHEDULE_DELAY") != 1 || strings.Count(log, "OTLP_TIMEOUT") != 1 {
 		t.Errorf("log %q", log)

@@ -55,7 +55,8 @@ func (s *Signer) sign(prefix, name string, query url.Values) (string, error) {
 	if err != nil {
 		return "", contract.Errorf(contract.Unavailable, "Signed links cannot be used right now; try again").Because(err)
 	}
-	key := hmac.New(sha256.New, secret) // the secret also signs other things, which must not be valid as URLs
+	// The secret also signs other things, which must not be valid as URLs.
+	key := hmac.New(sha256.New, secret)
 	key.Write([]byte("remit links\x00" + s.LibraryID))
 	return identity.Seal(key.Sum(nil), prefix, name, query.Encode()), nil
 }

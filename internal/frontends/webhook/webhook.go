@@ -17,8 +17,9 @@ import (
 )
 
 const (
-	maxQueued      = 256              // the capacity of the queue
-	attemptTimeout = 10 * time.Second // the timeout of one attempt, from the DNS lookup to the status
+	maxQueued = 256 // the capacity of the queue
+	// The timeout of one attempt, from the DNS lookup to the status.
+	attemptTimeout = 10 * time.Second
 	maxRetryTime   = 10 * time.Minute // the maximum time from the request to the last attempt
 )
 
@@ -38,7 +39,8 @@ type Sender struct {
 	URL    string                 // may contain a secret, so it is never logged
 	Secret []byte                 // the signing key; see ParseSecret
 	Link   func(id string) string // returns the URL of the approval page; nil if there is none
-	Client *http.Client           // nil for a client with default settings; redirects are never followed
+	// Nil for a client with default settings; redirects are never followed.
+	Client *http.Client
 	Log    *slog.Logger
 	Now    func() time.Time
 

@@ -154,7 +154,8 @@ func TestMemoryInProportion(t *testing.T) {
 
 // TestLongLine: a line of several megabytes works.
 func TestLongLine(t *testing.T) {
-	content := []byte(`{"content": "` + strings.Repeat("word ", 600_000) + `"}`) // within the size limit of a project file
+	// Within the size limit of a project file.
+	content := []byte(`{"content": "` + strings.Repeat("word ", 600_000) + `"}`)
 	for _, name := range []string{"a.md", "a.go", "a.jsonl"} {
 		checkAll(t, chunk.Of(name, content), content)
 		found := chunk.Memory(name, content)

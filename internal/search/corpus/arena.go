@@ -6,8 +6,10 @@ import (
 )
 
 const (
-	smallArena = 256 << 10 // size of an allocator's first arena; each is twice as large as the one before,
-	largeArena = 4 << 20   // up to this size
+	// An allocator's first arena has the size smallArena. Each is twice as large as the one before,
+	// up to largeArena.
+	smallArena = 256 << 10
+	largeArena = 4 << 20
 )
 
 // An arena is memory outside the heap, which the garbage collector neither counts nor scans. It has
@@ -18,7 +20,8 @@ type arena struct {
 	refs    atomic.Int32
 	live    int64 // bytes that the newest view uses; guarded by Corpus.mu
 	index   bool  // it holds trigrams, not texts
-	filling bool  // it has texts that are not in the view yet, or will get more; guarded by Corpus.mu
+	// It has texts that are not in the view yet, or will get more; guarded by Corpus.mu.
+	filling bool
 }
 
 // newArena returns an arena with one reference, which belongs to the caller.

@@ -9,9 +9,10 @@ import (
 // text once, keeps the trigrams it found, and sorts them all by trigram in one pass at the end. Its
 // tables are outside the heap.
 type gramBuilder struct {
-	classes   *classTable
-	tables    *arena
-	seen      []uint32 // for each trigram, the last text that has it; texts are numbered from 1 here
+	classes *classTable
+	tables  *arena
+	// For each trigram, the last text that has it; texts are numbered from 1 here.
+	seen      []uint32
 	before    []uint32 // like seen, but before the current text; reused while lists are written
 	size      []uint32 // size of each list in bytes
 	count     []uint32 // number of texts that have each trigram

@@ -55,7 +55,8 @@ type Corpus struct {
 	indexBytes atomic.Int64  // size of the arenas for trigrams
 
 	applying sync.Mutex // held while the results of an ingest are put into the view
-	reading  sync.Mutex // held while files are read for the view, until their docs are in it or discarded
+	// Held while files are read for the view, until their docs are in it or discarded.
+	reading sync.Mutex
 
 	mu          sync.Mutex // guards the fields below
 	view        *view

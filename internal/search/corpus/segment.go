@@ -158,9 +158,10 @@ func (s *segment) byName() []uint32 {
 func lastElement(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
 const (
-	maxCountedPatterns = 8       // maximum number of patterns whose counts a segment caches
-	maxCounts          = 1 << 20 // maximum number of cached counts in all segments, for all patterns
-	maxCountedKey      = 1 << 10 // longer patterns are not cached
+	maxCountedPatterns = 8 // maximum number of patterns whose counts a segment caches
+	// Maximum number of cached counts in all segments, for all patterns.
+	maxCounts     = 1 << 20
+	maxCountedKey = 1 << 10 // longer patterns are not cached
 )
 
 // patternCounts caches how many lines of each doc of a segment match a pattern. Docs do not change,

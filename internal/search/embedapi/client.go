@@ -35,10 +35,11 @@ const (
 	maxTexts        = 64      // per request
 	maxRequestBytes = 256_000 // of texts per request, unless a single one has more
 	maxTextBytes    = 8000    // longer texts are cut
-	minTextBytes    = 1000    // texts are cut to no less than this for a service that accepts only short ones
-	maxAttempts     = 5       // per request
-	firstWait       = 250 * time.Millisecond
-	maxWait         = 30 * time.Second // maximum wait between two attempts
+	// Texts are cut to no less than this for a service that accepts only short ones.
+	minTextBytes = 1000
+	maxAttempts  = 5 // per request
+	firstWait    = 250 * time.Millisecond
+	maxWait      = 30 * time.Second // maximum wait between two attempts
 )
 
 // Client requests embeddings of one model from one service. It is safe for concurrent use.

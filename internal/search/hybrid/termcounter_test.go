@@ -15,7 +15,8 @@ import (
 func TestTermCounter(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	counts := newTermCounter()
-	for _, size := range []int{3, 400, 0, 40} { // the second has more words than the initial hash table has places
+	// The second has more words than the initial hash table has places.
+	for _, size := range []int{3, 400, 0, 40} {
 		want, c := map[uint64]map[int]int{}, newCore(0, 0)
 		counts.reset()
 		for slot := range size {

@@ -15,10 +15,11 @@ const (
 
 // config holds the values of git's configuration files. Later values override earlier ones.
 type config struct {
-	read   func(path string) []byte // returns nil if there is no such file
-	home   string                   // "" if it is not known
-	files  int                      // number of files read
-	values map[string]string        // by section.name in lower case; values in subsections are left out
+	read  func(path string) []byte // returns nil if there is no such file
+	home  string                   // "" if it is not known
+	files int                      // number of files read
+	// By section.name in lower case; values in subsections are left out.
+	values map[string]string
 }
 
 // load reads a file and those that it includes. Conditional includes are not supported and left

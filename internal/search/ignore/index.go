@@ -68,10 +68,11 @@ func (t *Tracked) same(other *Tracked) bool {
 }
 
 const (
-	modeKind    = 0o170000
-	modeFile    = 0o100000
-	modeLink    = 0o120000
-	entryHeader = 40 // size of an entry before the object id: times, device, inode, mode, owner, size
+	modeKind = 0o170000
+	modeFile = 0o100000
+	modeLink = 0o120000
+	// Size of an entry before the object id: times, device, inode, mode, owner, size.
+	entryHeader = 40
 	entryMode   = 24
 	extended    = 0x4000
 )

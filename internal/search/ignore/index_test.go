@@ -126,7 +126,8 @@ func TestBrokenIndex(t *testing.T) {
 	if got := readIndex(anIndex("B", "a", "C"), 20, "", true, noShared); !slices.Equal(got.paths(), []string{"a", "b", "c"}) || !got.Has("A") || got.Has("d") {
 		t.Errorf("ignoring case, tracked are %q", got.paths())
 	}
-	for size := range len(whole) - 20 - 7 { // without its padding the last entry could still be read
+	// Without its padding the last entry could still be read.
+	for size := range len(whole) - 20 - 7 {
 		if got := readIndex(whole[:size], 20, "", false, noShared); got != nil {
 			t.Errorf("%d bytes of an index have %q", size, got.paths())
 		}

@@ -19,7 +19,8 @@ import (
 func gitEnv(home string) []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_CONFIG_HOME=" + filepath.Join(home, "xdg"), "LC_ALL=C",
-		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + filepath.Join(home, "config"), "GIT_TEST_FSYNC=0", // no need to sync to disk
+		// No need to sync to disk.
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + filepath.Join(home, "config"), "GIT_TEST_FSYNC=0",
 	}
 }
 
@@ -172,7 +173,8 @@ func compareRules(t *testing.T, files []string, fold bool, paths func(file int) 
 		}
 	}
 	out, err := tryGit(t, home, dir, asked.Bytes(), "check-ignore", "-v", "-n", "-z", "--no-index", "--stdin")
-	if _, nothing := errors.AsType[*exec.ExitError](err); err != nil && !nothing { // the exit code is 1 if nothing is ignored
+	// The exit code is 1 if nothing is ignored.
+	if _, nothing := errors.AsType[*exec.ExitError](err); err != nil && !nothing {
 		t.Fatal(err)
 	}
 	fields := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")

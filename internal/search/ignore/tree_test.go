@@ -193,7 +193,9 @@ func TestAgainstLsFiles(t *testing.T) {
 		if i%2 == 0 {
 			n.make("\tignorecase = false\n")
 			n.track()
-		} else { // tracks nothing: on this file system git would confuse files whose names differ in case
+		} else {
+			// Tracks nothing: on this file system git would confuse files whose names differ in
+			// case.
 			n.make([]string{"\tignorecase = true\n", "\tignorecase\n"}[i/2%2])
 		}
 		compareListing(t, n.home, n.top)

@@ -100,7 +100,8 @@ func gccFinds(t *testing.T, files Files, root, folder string, s spec) string {
 	command := exec.Command("gcc", "-x", "c", "-H", "-fsyntax-only", "-iquote", path.Join(root, folder), "-")
 	command.Dir = t.TempDir()
 	command.Stdin = strings.NewReader(line)
-	said, _ := command.CombinedOutput() // a header that may not be included by itself is an error, but is listed nevertheless
+	// A header that may not be included by itself is an error, but is listed nevertheless.
+	said, _ := command.CombinedOutput()
 	for line := range strings.Lines(string(said)) {
 		dots, file, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if file = strings.TrimPrefix(path.Clean(file), root+"/"); strings.Trim(dots, ".") == "" && files.Has(file) &&

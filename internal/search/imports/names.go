@@ -206,7 +206,8 @@ func declares(language string, content []byte, namespace, name string) bool {
 	if !strings.Contains(string(content), name) {
 		return false
 	}
-	words, top := declaringWords[language], language == "kotlin" || language == "scala" // where only unindented declarations count
+	// Where only unindented declarations count.
+	words, top := declaringWords[language], language == "kotlin" || language == "scala"
 	s := scan(language, content)
 	for counts := namespace == "" || language != "php"; s.Tok.Kind != lexical.End; {
 		switch {

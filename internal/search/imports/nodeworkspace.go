@@ -121,7 +121,8 @@ func (r *nodeResolver) workspace(folder string) []string {
 		patterns = append(patterns, p.object("workspaces").texts("packages")...)
 	}
 	if content, ok := readIn(r.files, folder, "pnpm-workspace.yaml"); ok {
-		fields, _ := markdown.Front{Body: string(content)}.Fields() // it limits the cost of parsing YAML
+		// It limits the cost of parsing YAML.
+		fields, _ := markdown.Front{Body: string(content)}.Fields()
 		patterns = append(patterns, textsOf(fields["packages"])...)
 	}
 	if content, ok := readIn(r.files, folder, "lerna.json"); ok {

@@ -12,11 +12,12 @@ import (
 
 // Kinds of imports in PHP.
 const (
-	phpFile     kind = iota // a file relative to the including file's folder, or to the include path
-	phpBeside               // a file relative to the folder of the including file: __DIR__ . '/x'
-	phpClass                // use A\B
-	phpFunction             // use function A\f, use const A\C
-	phpOwn                  // not an import: the namespace of the file itself
+	// A file relative to the including file's folder, or to the include path.
+	phpFile     kind = iota
+	phpBeside        // a file relative to the folder of the including file: __DIR__ . '/x'
+	phpClass         // use A\B
+	phpFunction      // use function A\f, use const A\C
+	phpOwn           // not an import: the namespace of the file itself
 )
 
 // extractPHP reads the use and include statements anywhere in a PHP file.

@@ -7,10 +7,11 @@ type language struct {
 	nested  bool        // block comments can be nested
 	spliced bool        // a backslash at the end of a line comment continues it in the next line
 	spaced  bool        // a line comment needs a blank before it
-	quotes  string      // quotes of strings that end on their line; an unclosed quote is not a string
-	long    []string    // quotes of strings that may span lines
-	escapes bool        // a backslash in those escapes the next byte
-	chars   bool        // 'x' is a character literal; any other single quote is not a literal
+	// Quotes of strings that end on their line; an unclosed quote is not a string.
+	quotes  string
+	long    []string // quotes of strings that may span lines
+	escapes bool     // a backslash in those escapes the next byte
+	chars   bool     // 'x' is a character literal; any other single quote is not a literal
 	// Preprocessed says that a line that begins with # is for the preprocessor.
 	Preprocessed bool
 	// backslash says that a backslash escapes the next byte outside of strings too.

@@ -6,8 +6,9 @@ import "strings"
 type inliner struct {
 	*scanner
 	at, end  int
-	brackets []bool       // open brackets, and whether each is of an image
-	inactive int          // brackets before this index contain a link, so they are not links themselves
+	brackets []bool // open brackets, and whether each is of an image
+	// Brackets before this index contain a link, so they are not links themselves.
+	inactive int
 	unclosed map[int]bool // lengths of backtick runs that are never closed
 	comments bool         // no comment is closed from here on
 }

@@ -9,12 +9,14 @@ import (
 
 // Document is a parsed text. All places are byte offsets in it.
 type Document struct {
-	Text       string
-	Front      Front
-	Blocks     []Block
-	Headings   []Heading
-	Links      []Link
-	OtherLinks []Link // links that only some readers follow: wiki links, and src and href of tags that are neither links nor media
+	Text     string
+	Front    Front
+	Blocks   []Block
+	Headings []Heading
+	Links    []Link
+	// Links that only some readers follow: wiki links, and src and href of tags that are neither
+	// links nor media.
+	OtherLinks []Link
 
 	anchors map[string]bool // names that #name may lead to
 	repeats map[string]int  // how many times each heading occurred before

@@ -18,7 +18,8 @@ type Target struct {
 // with a scheme.
 func ParseTarget(destination string) (t Target, ok bool) {
 	at := strings.IndexAny(destination, "#?")
-	for at > 0 && destination[at] == '#' && destination[at-1] == '&' { // &#35; is a character reference
+	// &#35; is a character reference.
+	for at > 0 && destination[at] == '#' && destination[at-1] == '&' {
 		next := strings.IndexAny(destination[at+1:], "#?")
 		if next < 0 {
 			at = -1

@@ -101,7 +101,8 @@ func outlinePython(content []byte) []Symbol {
 	s := newScanner("python", content)
 	for i := 0; i < len(s.tokens); {
 		next := i
-		for next < len(s.tokens) && (next == i || s.line(next) == s.line(next-1) || s.text(next-1) == `\`) { // one statement
+		// One statement.
+		for next < len(s.tokens) && (next == i || s.line(next) == s.line(next-1) || s.text(next-1) == `\`) {
 			// A bracket with its contents, or a token. Brackets that are never closed are skipped
 			// alone, so that they do not hide the rest of the file.
 			next = max(next, int(s.tokens[next].partner)) + 1

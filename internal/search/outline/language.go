@@ -15,7 +15,8 @@ import (
 // emacs modeline, and its beginning. The default is "text".
 func Language(name string, content []byte) string {
 	base := strings.ToLower(path.Base(name))
-	isWord := base == "build" || base == "workspace" || base == "buck" // a program may have this name too
+	// A program may have this name too.
+	isWord := base == "build" || base == "workspace" || base == "buck"
 	if language, ok := fileNames()[base]; ok && (!isWord || hinted(content) == "") {
 		return language
 	}
@@ -151,7 +152,8 @@ var (
 	//go:embed filenames.txt
 	byName string // whole names of files
 	//go:embed othernames.txt
-	byOtherName string // names in shebang lines and modelines that are neither the language's name nor an extension
+	// Names in shebang lines and modelines that are neither the language's name nor an extension.
+	byOtherName string
 )
 
 var (

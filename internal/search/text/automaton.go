@@ -14,15 +14,16 @@ const maxPositions = 4096
 // position to those that may follow it and match the character. An automaton is immutable.
 type automaton struct {
 	*alphabet
-	words          int   // number of words in a set
-	takes          []set // for each class, the positions that match it
-	first          [contexts]set
-	last           [contexts]set  // the positions at which a match may end
-	empty          [contexts]bool // whether the empty string matches
-	moves          [2]moves       // indexed by whether there is a word boundary between the characters
-	always         set            // the positions at which a match ends in every context
-	wordBoundaries bool           // the pattern has word boundaries
-	anchored       bool           // no match can start in the middle of a line
+	words int   // number of words in a set
+	takes []set // for each class, the positions that match it
+	first [contexts]set
+	last  [contexts]set  // the positions at which a match may end
+	empty [contexts]bool // whether the empty string matches
+	// Indexed by whether there is a word boundary between the characters.
+	moves          [2]moves
+	always         set  // the positions at which a match ends in every context
+	wordBoundaries bool // the pattern has word boundaries
+	anchored       bool // no match can start in the middle of a line
 }
 
 // A set of positions, one bit each.
@@ -80,7 +81,8 @@ func newAutomaton(prog *syntax.Prog, unicode bool) *automaton {
 type state struct {
 	at    set
 	begin bool // nothing of the line has been read
-	word  bool // the last character was a word character; only set if the pattern has word boundaries
+	// The last character was a word character; only set if the pattern has word boundaries.
+	word bool
 }
 
 // A verdict is the result of a step.

@@ -61,7 +61,8 @@ func newPrefilter(literals []Literal) *prefilter {
 			s.only = n
 		}
 	}
-	slices.SortFunc(all, func(a, b needle) int { return strings.Compare(a.Text[a.at:], b.Text[b.at:]) }) // similar ones into one bucket
+	// Similar ones into one bucket.
+	slices.SortFunc(all, func(a, b needle) int { return strings.Compare(a.Text[a.at:], b.Text[b.at:]) })
 	for i, n := range all {
 		s.add(n, i*buckets/max(len(all), buckets))
 	}

@@ -13,11 +13,12 @@ import (
 type todo uint8
 
 const (
-	check      todo = 1 << iota // compare the folder, and the files that were read, with their stamps, here and below
-	list                        // list the folder again
-	deep                        // also list the folders below
-	stat                        // compare the files that were read with their stamps
-	checkNamed                  // compare the files named in Tree.touched
+	// Compare the folder, and the files that were read, with their stamps, here and below.
+	check      todo = 1 << iota
+	list            // list the folder again
+	deep            // also list the folders below
+	stat            // compare the files that were read with their stamps
+	checkNamed      // compare the files named in Tree.touched
 )
 
 // folder is a folder of the tree. It does not store its path: in a deep tree the paths would need

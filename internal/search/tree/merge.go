@@ -113,7 +113,8 @@ func (w *worker) mergeFolders(f *folder) {
 			c = f.add(name)
 			c.todo = list | deep
 		}
-		c.tracked = e.tracked // if it differs, so do the rules, and everything below is listed again
+		// If it differs, so do the rules, and everything below is listed again.
+		c.tracked = e.tracked
 		next = append(next, c)
 	}
 	for _, gone := range old[kept:] {

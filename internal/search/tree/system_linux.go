@@ -15,9 +15,10 @@ import (
 
 // rootHandle is an open root folder.
 type rootHandle struct {
-	root      handle
-	id        identity
-	noOpenat2 bool // the kernel has no openat2, so every path element is opened separately to refuse links
+	root handle
+	id   identity
+	// The kernel has no openat2, so every path element is opened separately to refuse links.
+	noOpenat2 bool
 	tick      time.Duration
 }
 

@@ -24,10 +24,12 @@ type Options struct {
 	Root string // the folder
 	// Skip reports whether to leave out a path, in addition to what git ignores. It must be safe
 	// for concurrent use. nil leaves nothing out.
-	Skip    func(path string, folder bool) bool
-	NoWatch bool                        // every Update checks all folders and all files that were read
-	Env     func(string) (string, bool) // environment for git's configuration; nil means os.LookupEnv
-	Log     *slog.Logger                // nil means no logging
+	Skip func(path string, folder bool) bool
+	// Every Update checks all folders and all files that were read.
+	NoWatch bool
+	// Environment for git's configuration; nil means os.LookupEnv.
+	Env func(string) (string, bool)
+	Log *slog.Logger // nil means no logging
 }
 
 // File is a file of a tree. Its address is its identity: a file that is removed and created again
@@ -73,17 +75,18 @@ type shared struct {
 	rootMu     sync.RWMutex // guards rootHandle
 	rootHandle *rootHandle  // the open root; nil after the last reader was closed
 
-	update       sync.Mutex // serializes updates; guards the fields below
-	readers      [maxReaders]*Tree
-	root         *folder
-	repos        []*repository
-	marked       []*folder                       // folders with tasks
-	touched      map[*folder]map[string]struct{} // names whose files may have changed since they were read
-	watch        *watcher                        // nil if the tree is swept instead
-	limit        int                             // maximum number of watched folders
-	watchDecided bool                            // it was decided whether to watch
-	lastSweep    time.Time                       // time of the last check of everything
-	long         atomic.Int64                    // total size of very long paths
+	update  sync.Mutex // serializes updates; guards the fields below
+	readers [maxReaders]*Tree
+	root    *folder
+	repos   []*repository
+	marked  []*folder // folders with tasks
+	// Names whose files may have changed since they were read.
+	touched      map[*folder]map[string]struct{}
+	watch        *watcher     // nil if the tree is swept instead
+	limit        int          // maximum number of watched folders
+	watchDecided bool         // it was decided whether to watch
+	lastSweep    time.Time    // time of the last check of everything
+	long         atomic.Int64 // total size of very long paths
 	seed         maphash.Seed
 	hasRemote    atomic.Bool // part of the tree is on a remote file system
 }

@@ -93,7 +93,8 @@ func (w *watcher) drop(f *folder) {
 	defer w.mu.Unlock()
 	if f.watch != 0 && w.folders[f.watch] == f {
 		delete(w.folders, f.watch)
-		_, _ = unix.InotifyRmWatch(w.fd, uint32(f.watch)) // fails if the kernel has removed it already
+		// Fails if the kernel has removed it already.
+		_, _ = unix.InotifyRmWatch(w.fd, uint32(f.watch))
 	}
 	f.watch = 0
 }

@@ -19,8 +19,9 @@ import (
 // the folder at once, and people may edit the files. Symbolic links in the folder are never
 // followed: to Disk, a link does not exist.
 type Disk struct {
-	dir       string
-	stripes   [stripeCount]sync.Mutex // locked before the lock files, so that only one goroutine waits for each lock file
+	dir string
+	// Locked before the lock files, so that only one goroutine waits for each lock file.
+	stripes   [stripeCount]sync.Mutex
 	sweepOnce sync.Once
 }
 

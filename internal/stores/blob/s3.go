@@ -30,7 +30,8 @@ type S3 struct {
 	timeout     time.Duration // for an answer to a small request
 	backoff     time.Duration // wait before the first retry of a request
 	perPage     int           // objects per page of a list
-	partSize    int64         // larger objects are sent in parts, so that a broken connection costs only one part
+	// Larger objects are sent in parts, so that a broken connection costs only one part.
+	partSize int64
 }
 
 var _ books.Store = (*S3)(nil)

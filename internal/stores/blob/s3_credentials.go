@@ -38,7 +38,8 @@ func (c *chain) RetrieveWithCredContext(cc *credentials.CredContext) (credential
 			c.expiry.SetExpiration(value.Expiration, credentials.DefaultExpiryWindow)
 			return value, nil
 		}
-		if response, ok := errors.AsType[credentials.ErrorResponse](err); ok { // its message may repeat the token
+		// Its message may repeat the token.
+		if response, ok := errors.AsType[credentials.ErrorResponse](err); ok {
 			err = fmt.Errorf("the token service answered with %s", safeWord(response.STSError.Code))
 		}
 		if _, ok := source.(*instanceMetadata); err != nil && !ok && errors.Is(first, errNoneSet) {
@@ -81,7 +82,8 @@ func credentialsFrom(env func(string) string, region string) (c *chain, remote b
 	add(&credentials.STSWebIdentity{
 		STSEndpoint: tokenService(env, region), RoleARN: env("AWS_ROLE_ARN"),
 		GetWebIDTokenExpiry: func() (*credentials.WebIdentityToken, error) {
-			token, err := os.ReadFile(env("AWS_WEB_IDENTITY_TOKEN_FILE")) // read each time, because it is renewed
+			// Read each time, because it is renewed.
+			token, err := os.ReadFile(env("AWS_WEB_IDENTITY_TOKEN_FILE"))
 			return &credentials.WebIdentityToken{Token: strings.TrimSpace(string(token))}, err
 		},
 	}, env("AWS_WEB_IDENTITY_TOKEN_FILE") != "")

@@ -72,13 +72,15 @@ func (r *refusal) advice() string {
 func (r *refusal) Is(target error) bool {
 	switch target {
 	case books.ErrNotFound:
-		return r.status == http.StatusNotFound && (r.code == "" || r.code == "NoSuchKey") // not the bucket, nor an account
+		// Not the bucket, nor an account.
+		return r.status == http.StatusNotFound && (r.code == "" || r.code == "NoSuchKey")
 	case books.ErrPathConflict:
 		// A gateway over a file system has folders.
 		return r.code == "ObjectParentIsFile" || r.code == "ExistingObjectIsDirectory" || r.code == "KeyTooLongError"
 	case errReplaced:
 		return r.status == http.StatusPreconditionFailed || r.status == http.StatusConflict && r.code == "ConditionalRequestConflict" ||
-			r.code == "NoSuchUpload" // completed by an attempt whose answer was lost, or removed by someone
+			// Completed by an attempt whose answer was lost, or removed by someone.
+			r.code == "NoSuchUpload"
 	}
 	return false
 }

@@ -142,7 +142,8 @@ func TestS3LateError(t *testing.T) {
 	if err := s.copy(t.Context(), was, "books/b/y"); !has(err, http.StatusInternalServerError) {
 		t.Errorf("error %v", err)
 	}
-	s.base = &scripted{answers: []replying{reply{200, ""}.give}} // the answer of some stores to a removal
+	// The answer of some stores to a removal.
+	s.base = &scripted{answers: []replying{reply{200, ""}.give}}
 	if err := s.removeObject(t.Context(), "books/b/x", &exchange{}); err != nil {
 		t.Errorf("remove: error %v", err)
 	}
@@ -155,7 +156,8 @@ func TestS3Requests(t *testing.T) {
 	for _, c := range []struct{ address, want string }{
 		{"s3://bucket/p?endpoint=https://store.example/s3/", "https://store.example/s3/bucket/p/books/b/x"},
 		{"s3://bucket/p?endpoint=http://store.example:80&path_style=false", "http://bucket.store.example:80/p/books/b/x"},
-		{"s3://bucket?region=moon-1", "https://bucket.s3.moon-1.amazonaws.com/books/b/x"}, // a region unknown to minio-go
+		// A region unknown to minio-go.
+		{"s3://bucket?region=moon-1", "https://bucket.s3.moon-1.amazonaws.com/books/b/x"},
 		{"s3://my.bucket?region=eu-central-1", "https://s3.eu-central-1.amazonaws.com/my.bucket/books/b/x"},
 	} {
 		s, err := OpenS3(t.Context(), c.address, environment)

@@ -171,7 +171,8 @@ func (s *S3) send(r *http.Request, e *exchange, body *upload) (*http.Response, e
 	if err != nil {
 		return nil, err
 	}
-	r.URL = s.at.url(strings.TrimPrefix(r.URL.Path, "/"+s.at.bucket), r.URL.RawQuery) // minio-go puts the bucket first
+	// minio-go puts the bucket first.
+	r.URL = s.at.url(strings.TrimPrefix(r.URL.Path, "/"+s.at.bucket), r.URL.RawQuery)
 	r.Host = r.URL.Host
 	if e.ifMatch != "" {
 		r.Header.Set("If-Match", `"`+e.ifMatch+`"`)
@@ -180,7 +181,8 @@ func (s *S3) send(r *http.Request, e *exchange, body *upload) (*http.Response, e
 	if body != nil {
 		hash = body.hash
 		body.attach(r)
-		defer func() { _ = r.Body.Close() }() // from here on, the content belongs to the caller again
+		// From here on, the content belongs to the caller again.
+		defer func() { _ = r.Body.Close() }()
 	}
 	r.Header.Set("X-Amz-Content-Sha256", hash)
 	signed := signer.SignV4(*r, keys.AccessKeyID, keys.SecretAccessKey, keys.SessionToken, s.at.region)

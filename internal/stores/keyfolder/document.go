@@ -43,7 +43,7 @@ type document struct {
 // Read returns the content of a document, or nil if there is none. It returns an error for a
 // document that was not written with the key of this folder for this workspace.
 func (w *Workspace) Read(name string) ([]byte, error) {
-	if w.folder.err != nil {
+	if w.folder.path == "" {
 		return nil, nil // nothing could be stored
 	}
 	file := filepath.Join(w.dir(), name)
@@ -115,5 +115,6 @@ func (w *Workspace) Lock() (unlock func(), err error) {
 	if err := filelock.Lock(f); err != nil {
 		return nil, fmt.Errorf("lock the key folder: %w", errors.Join(err, f.Close()))
 	}
-	return func() { _ = errors.Join(filelock.Unlock(f), f.Close()) }, nil // the lock ends with the process at the latest
+	// The lock ends with the process at the latest.
+	return func() { _ = errors.Join(filelock.Unlock(f), f.Close()) }, nil
 }

@@ -126,7 +126,8 @@ func (f *Folder) createKey() error {
 	if err := f.Check(); err != nil {
 		return err
 	}
-	if err := os.Chmod(f.path, 0o700); err != nil { // somebody may have prepared the folder with the usual mode
+	// Somebody may have prepared the folder with the usual mode.
+	if err := os.Chmod(f.path, 0o700); err != nil {
 		return err
 	}
 	key := make([]byte, keySize)

@@ -16,7 +16,8 @@ type Ticket struct {
 
 	// The log's mutex guards the fields below, except that place belongs to the goroutine while the
 	// ticket is taken, and nothing changes after the ticket is settled.
-	taken   bool // part of a batch, so its outcome depends on the disk; until then it can be withdrawn
+	// Part of a batch, so its outcome depends on the disk; until then it can be withdrawn.
+	taken   bool
 	settled bool // stored, failed or withdrawn
 	place   Position
 	err     error

@@ -195,7 +195,8 @@ func TestRecordsFromAPlace(t *testing.T) {
 		count       int
 		first, last int64
 	}{
-		{"from the start", read(reader.From), 0, 1000, 4, 1003}, // the first three lines belong to the day before
+		// The first three lines belong to the day before.
+		{"from the start", read(reader.From), 0, 1000, 4, 1003},
 		{"from a line", read(reader.From), 2000, 301, 2000, 2300},
 		{"from the end", read(reader.From), 2301, 0, 0, 0},
 		{"before the end", read(reader.Before), math.MaxInt64, 1000, 2300, 1301},

@@ -314,7 +314,8 @@ func (s callIndex) Times(ctx context.Context, q auditindex.Query, visit func(aud
 
 // appendTime encodes the offset of a call within its hour, and its duration.
 func appendTime(to []byte, began, took int64) []byte {
-	to = binary.LittleEndian.AppendUint32(to, uint32(began-slotOf(began, hourSeconds)*hourMicros)) // less than 3,600,000,000
+	// Less than 3,600,000,000.
+	to = binary.LittleEndian.AppendUint32(to, uint32(began-slotOf(began, hourSeconds)*hourMicros))
 	return binary.AppendUvarint(to, uint64(took))
 }
 

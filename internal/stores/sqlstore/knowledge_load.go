@@ -94,7 +94,8 @@ func (s knowledgeStore) load(ctx context.Context, which string, since, newest in
 				return err
 			}
 			last := &heads[n-1].source
-			generation, path, heads = last.Generation, last.Path+"\x00", heads[n:] // no other path sorts between the two
+			// No other path sorts between the two.
+			generation, path, heads = last.Generation, last.Path+"\x00", heads[n:]
 		}
 	}
 }

@@ -16,7 +16,8 @@ const (
 
 // Sweep implements knowledge.Store.
 func (s knowledgeStore) Sweep(ctx context.Context, models []string, interval time.Duration) (gone int64, err error) {
-	models = slices.Sorted(slices.Values(models)) // sorted, so that two processes that want the same models cannot deadlock
+	// Sorted, so that two processes that want the same models cannot deadlock.
+	models = slices.Sorted(slices.Values(models))
 	due, err := s.isDue(ctx, models, interval)
 	if err != nil {
 		return 0, fmt.Errorf("read the time of the last sweep: %w", err)

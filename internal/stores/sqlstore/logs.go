@@ -71,9 +71,11 @@ var ErrClosed = errors.New("log is closed")
 var errTooMany = errors.New("too many entries wait for the database")
 
 const (
-	maxBatch   = 256                   // maximum number of entries in one transaction, which others wait for
-	maxWaiting = 1 << 16               // maximum number of queued entries that no caller waits for
-	batchDelay = 50 * time.Millisecond // how long such an entry may wait for more entries to join its batch
+	// Maximum number of entries in one transaction, which others wait for.
+	maxBatch   = 256
+	maxWaiting = 1 << 16 // maximum number of queued entries that no caller waits for
+	// How long such an entry may wait for more entries to join its batch.
+	batchDelay = 50 * time.Millisecond
 )
 
 // lineQueue collects entries from many callers and stores them in order, one batch per transaction.
@@ -99,7 +101,8 @@ type entry struct {
 
 	// The queue's mutex guards the fields below, except that line and size belong to its goroutine
 	// until done is closed.
-	taken   bool // part of a batch, so its outcome depends on the database; until then it can be withdrawn
+	// Part of a batch, so its outcome depends on the database; until then it can be withdrawn.
+	taken   bool
 	settled bool
 	line    int64 // the number of its first line
 	size    int   // in bytes, including the newline

@@ -56,7 +56,8 @@ func (m *Memory) Append(file string, body []byte) func(context.Context) (learnin
 		if is[*UnknownError](err) {
 			err = contract.Errorf(contract.Unavailable, "It is unknown whether the entry was written; read %s "+
 				"before you send it again", file).
-				Because(fmt.Errorf("%w: %w", idempotency.ErrUnknown, err)) // so that the call keeps its idempotency key
+				// So that the call keeps its idempotency key.
+				Because(fmt.Errorf("%w: %w", idempotency.ErrUnknown, err))
 		}
 		if err != nil {
 			return learning.Position{}, err

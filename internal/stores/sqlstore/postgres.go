@@ -67,7 +67,8 @@ UNION ALL SELECT set_config('idle_in_transaction_session_timeout', '30s', false)
 UNION ALL SELECT set_config('enable_bitmapscan', 'off', false)`
 
 func configureConnection(ctx context.Context, conn *pgx.Conn) error {
-	ctx, cancel := withTimeout(ctx) // a connection that the pool opens in the background has no deadline
+	// A connection that the pool opens in the background has no deadline.
+	ctx, cancel := withTimeout(ctx)
 	defer cancel()
 	_, err := conn.Exec(ctx, connectionSettings)
 	return err
@@ -130,7 +131,8 @@ func (s *postgresServer) attempt(ctx context.Context, f work) error {
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}
-	defer func() { _ = conn.Close() }() // returns it to the pool, which drops connections that are inside a transaction
+	// Returns it to the pool, which drops connections that are inside a transaction.
+	defer func() { _ = conn.Close() }()
 	if _, err := conn.ExecContext(ctx, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"); err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
@@ -271,11 +273,13 @@ func refusedConnection(err error) (reason string, ok bool) {
 	switch code := postgresCode(err); {
 	case !ok:
 		return "", false
-	case strings.HasPrefix(code, "22"), strings.HasPrefix(code, "42"): // invalid value, unknown name
+	// Invalid value, unknown name.
+	case strings.HasPrefix(code, "22"), strings.HasPrefix(code, "42"):
 		return "PostgreSQL rejected an option in the database URL", true
 	case is[*tls.CertificateVerificationError](err):
 		return "the TLS certificate of PostgreSQL is not trusted; check sslmode and sslrootcert in the database URL", true
-	case strings.Contains(err.Error(), "server refused TLS connection") && needsTLS(dial.Config): // the driver has no error type for it
+	// The driver has no error type for it.
+	case strings.Contains(err.Error(), "server refused TLS connection") && needsTLS(dial.Config):
 		return "PostgreSQL does not offer TLS, but the database URL requires it; check its sslmode", true
 	}
 	return "", false
@@ -328,7 +332,8 @@ func (s *postgresServer) ExecContext(ctx context.Context, query string, args ...
 // query again.
 func (s *postgresServer) QueryContext(ctx context.Context, query string, args ...any) (rows *sql.Rows, err error) {
 	until, cancel := s.bounded(ctx)
-	if until != ctx { // there is no signal that the rows have been read, so the context lasts until its deadline
+	// There is no signal that the rows have been read, so the context lasts until its deadline.
+	if until != ctx {
 		context.AfterFunc(until, cancel)
 	}
 	err = s.retry(until, func() (err error) {

@@ -260,7 +260,8 @@ func TestServerHangs(t *testing.T) {
 		t.Error("a server that hangs answers")
 	}
 	server.Resume(t)
-	known.silent.Store(1) // long ago, so that the next call waits for the full timeout, not for a second
+	// Long ago, so that the next call waits for the full timeout, not for a second.
+	known.silent.Store(1)
 	patient, done := context.WithTimeout(t.Context(), waitLimit)
 	defer done()
 	if err := readRow(patient, db.reader(patient), "SELECT 1", &n); err != nil || known.silent.Load() != 0 {

@@ -69,7 +69,8 @@ func (l *limiter) Allow(ctx context.Context, key string, r ratelimit.Rate, now t
 		return 0, err
 	}
 	l.prune(ctx, db, now)
-	sum := sha256.Sum256([]byte(key)) // hashed, because a caller's name may hold bytes that TEXT cannot
+	// Hashed, because a caller's name may hold bytes that TEXT cannot.
+	sum := sha256.Sum256([]byte(key))
 	var wait int64
 	_, err = findOne(ctx, db.reader(ctx), admitRequest, into(&wait),
 		hex.EncodeToString(sum[:]), now.UnixNano(), int64(r.Per), r.Requests, int64(r.Grain()), int64(ratelimit.ReplicaSkew))

@@ -54,7 +54,8 @@ func (s *statements) prepared(ctx context.Context, query string) *sql.Stmt {
 	if stmt != nil || n >= maxStatements {
 		return stmt
 	}
-	made, err := s.on.PrepareContext(ctx, query) // may wait for a connection, so it runs without the lock
+	// May wait for a connection, so it runs without the lock.
+	made, err := s.on.PrepareContext(ctx, query)
 	if err != nil {
 		return nil
 	}

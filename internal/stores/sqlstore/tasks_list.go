@@ -52,7 +52,8 @@ func (s taskLists) page(ctx context.Context, user string, f tasks.Filter, part t
 		return page, err
 	}
 	// The page is after the last task, so no row contained the total.
-	page.Total, _, err = find(ctx, s.db.reader(ctx), total, scanValue[int64], args...) // no row if the user has never had a task
+	// No row if the user has never had a task.
+	page.Total, _, err = find(ctx, s.db.reader(ctx), total, scanValue[int64], args...)
 	return page, err
 }
 

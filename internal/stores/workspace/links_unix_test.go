@@ -231,7 +231,8 @@ func TestSpecialFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	special := []string{"docs/pipe"}
-	if socket := filepath.Join(dir, "docs", "socket"); len(socket) < 100 { // systems limit its length
+	// Systems limit its length.
+	if socket := filepath.Join(dir, "docs", "socket"); len(socket) < 100 {
 		listener, err := net.Listen("unix", socket)
 		if err != nil {
 			t.Fatal(err)

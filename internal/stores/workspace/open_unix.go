@@ -173,7 +173,8 @@ func openOrMake(dir int, name string) (int, error) {
 // keepEntry makes a new directory entry durable: without it, a synced file can still be lost.
 func keepEntry(dir int) error {
 	err := unix.Fsync(dir)
-	if err != nil && !isAny(err, unix.EINVAL, unix.ENOTSUP) { // some file systems cannot sync a folder
+	// Some file systems cannot sync a folder.
+	if err != nil && !isAny(err, unix.EINVAL, unix.ENOTSUP) {
 		return fmt.Errorf("sync folder: %w", err)
 	}
 	return nil

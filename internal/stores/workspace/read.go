@@ -27,7 +27,8 @@ func (f *File) contentOf(file *os.File) ([]byte, fs.FileInfo, error) {
 		return nil, nil, f.tooLarge(info.Size(), limit)
 	}
 	var content bytes.Buffer
-	content.Grow(int(min(info.Size(), firstRead)) + bytes.MinRead) // one allocation, if the size is correct
+	// One allocation, if the size is correct.
+	content.Grow(int(min(info.Size(), firstRead)) + bytes.MinRead)
 	size, err := content.ReadFrom(io.LimitReader(file, limit+1))
 	if err != nil {
 		return nil, nil, fmt.Errorf("read open file: %w", err)

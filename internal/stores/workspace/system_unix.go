@@ -56,7 +56,8 @@ func (n node) isRegular() bool { return n.mode&unix.S_IFMT == unix.S_IFREG }
 
 func nodeOf(st *unix.Stat_t) node {
 	return node{
-		identity: identity{device: uint64(st.Dev), inode: uint64(st.Ino)}, // the field widths differ by system
+		// The field widths differ by system.
+		identity: identity{device: uint64(st.Dev), inode: uint64(st.Ino)},
 		mode:     uint32(st.Mode),
 	}
 }

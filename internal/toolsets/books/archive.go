@@ -23,8 +23,9 @@ import (
 
 // Memory limits while an archive is written.
 const (
-	filesAhead = 8         // files opened ahead of their turn, for stores with a high latency
-	maxHeld    = 2 << 20   // bytes of each file compressed ahead of its turn; a larger one is streamed
+	filesAhead = 8 // files opened ahead of their turn, for stores with a high latency
+	// Bytes of each file compressed ahead of its turn; a larger one is streamed.
+	maxHeld    = 2 << 20
 	sampleSize = 256 << 10 // bytes of a larger file used to decide whether to compress it
 )
 
@@ -245,7 +246,8 @@ func (m *member) header(name string) *zip.FileHeader {
 	}
 	h.SetMode(0o644)
 	h.CreatorVersion |= zipVersion
-	at, first := m.body.Modified.UTC(), time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC) // the earliest time that a zip can represent
+	// The earliest time that a zip can represent.
+	at, first := m.body.Modified.UTC(), time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 	if at.After(first) {
 		first = at
 	}

@@ -31,14 +31,15 @@ type UploadAssetIn struct {
 
 // UploadAssetOut is the output of upload_asset: the asset's location, or the upload URL.
 type UploadAssetOut struct {
-	Status    string             `json:"status"`
-	Method    string             `json:"method"`
-	UploadURL string             `json:"upload_url,omitempty"`
-	CDNURL    string             `json:"cdn_url"`
-	FileSize  *int64             `json:"file_size,omitempty"`
-	MIME      string             `json:"mime_type,omitempty"`
-	Path      string             `json:"path,omitempty"`
-	Filename  string             `json:"filename,omitempty"` // the name that was kept, if it is not the given one
+	Status    string `json:"status"`
+	Method    string `json:"method"`
+	UploadURL string `json:"upload_url,omitempty"`
+	CDNURL    string `json:"cdn_url"`
+	FileSize  *int64 `json:"file_size,omitempty"`
+	MIME      string `json:"mime_type,omitempty"`
+	Path      string `json:"path,omitempty"`
+	// The name that was kept, if it is not the given one.
+	Filename  string             `json:"filename,omitempty"`
 	Replaced  bool               `json:"replaced,omitempty"`
 	ExpiresIn int                `json:"expires_in,omitempty"`
 	Headers   *map[string]string `json:"headers,omitempty"` // may be empty
@@ -134,7 +135,8 @@ func (t *Tools) presigned(ctx context.Context, in UploadAssetIn, name string) (U
 
 // decoded returns the bytes of binary_data.
 func decoded(text string) ([]byte, error) {
-	text = strings.NewReplacer("\r", "", "\n", "").Replace(text) // base64 of mail and shells has lines
+	// base64 of mail and shells has lines.
+	text = strings.NewReplacer("\r", "", "\n", "").Replace(text)
 	encoding := base64.StdEncoding.Strict()
 	if !strings.HasSuffix(text, "=") {
 		encoding = base64.RawStdEncoding.Strict()

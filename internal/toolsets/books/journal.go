@@ -170,8 +170,9 @@ type entry struct {
 	By   string    `json:"by"`
 	Op   string    `json:"op"`
 	Old  string    `json:"old,omitempty"` // the hash of the content before; "" if there was none
-	New  string    `json:"new,omitempty"` // the hash of the content after; "" after a delete, or if it was unknown
-	Size int64     `json:"size"`
+	// The hash of the content after; "" after a delete, or if it was unknown.
+	New  string `json:"new,omitempty"`
+	Size int64  `json:"size"`
 }
 
 // recorded keeps the old content, records the change in the history, and then makes the change. So

@@ -12,7 +12,8 @@ import (
 // Every change of a book's file goes through its write and remove methods, which record the
 // history.
 type Library struct {
-	Stores func(ctx context.Context) (Stores, error) // returns the stores; called when they are needed
+	// Returns the stores; called when they are needed.
+	Stores func(ctx context.Context) (Stores, error)
 	Now    func() time.Time
 	Log    *slog.Logger
 	// Secrets says which files of books nobody may reach; nil has the built-in rules.

@@ -152,7 +152,8 @@ func TestRefusedWritesLeaveNothing(t *testing.T) {
 	d.call(t, "write_content", `{"book_id":"abc","path":"a.md","content":"x","file_hash":"`+hash("other")+`"}`)
 	d.call(t, "write_content", `{"book_id":"abc","path":"../a.md","content":"x"}`)
 	d.call(t, "upload_asset", `{"book_id":"abc","asset_type":"images","filename":"a.png","binary_data":"?"}`)
-	d.call(t, "upload_asset", `{"book_id":"abc","asset_type":"images","filename":"a.png","file_size":20000000}`) // returns an upload URL
+	// Returns an upload URL.
+	d.call(t, "upload_asset", `{"book_id":"abc","asset_type":"images","filename":"a.png","file_size":20000000}`)
 	d.does(t, "delete_content", `{"book_id":"abc","path":"a.md"}`)
 	if got := d.stored(t, ""); len(got) != 0 {
 		t.Errorf("%q is there", got)

@@ -26,7 +26,8 @@ type Progress struct {
 // Overview is a book in a list of books.
 type Overview struct {
 	Book
-	Lessons int `json:"lessons"` // number of Markdown files in lessons/; -1 if the store cannot be read
+	// Number of Markdown files in lessons/; -1 if the store cannot be read.
+	Lessons int `json:"lessons"`
 }
 
 // Overviews returns the registered books with their number of lessons.
@@ -186,7 +187,8 @@ func (l *Library) Create(ctx context.Context, b NewBook) (Overview, error) {
 
 // skeleton returns the paths and texts of a new book.
 func skeleton(id, title string) [][2]string {
-	title = strconv.Quote(title) // valid YAML: it accepts JSON strings, and the Go escapes that a title can contain
+	// Valid YAML: it accepts JSON strings, and the Go escapes that a title can contain.
+	title = strconv.Quote(title)
 	return [][2]string{
 		{"book.yaml", "book_id: " + id + "\ntitle: " + title + "\n"},
 		{"lessons/part-1/chapter-01/lesson-01.md", "---\ntitle: Introduction\n---\n\n# Introduction\n\n" +

@@ -21,11 +21,12 @@ type Change struct {
 	Version string `json:"version,omitempty"` // the id of the change
 	At      string `json:"at"`                // RFC 3339, in UTC
 	By      string `json:"by"`
-	Action  string `json:"action"`        // write, delete, upload, import or restore
-	Path    string `json:"path"`          // in the book
-	Old     string `json:"old,omitempty"` // SHA-256 of the content before; "" if there was none or it is unknown
-	New     string `json:"new,omitempty"` // SHA-256 of the content after
-	Size    int64  `json:"size"`          // of the content after the change
+	Action  string `json:"action"` // write, delete, upload, import or restore
+	Path    string `json:"path"`   // in the book
+	// SHA-256 of the content before; "" if there was none or it is unknown.
+	Old  string `json:"old,omitempty"`
+	New  string `json:"new,omitempty"` // SHA-256 of the content after
+	Size int64  `json:"size"`          // of the content after the change
 }
 
 // History returns the changes of a file, of all files in a folder, or of a whole book if path is

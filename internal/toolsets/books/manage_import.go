@@ -30,16 +30,18 @@ type Imported struct {
 	Book    string         `json:"book_id"`
 	Title   string         `json:"title"`
 	Files   []ImportedFile `json:"files"`
-	Skipped []SkippedFile  `json:"left_out"`  // files that are not imported and need not be
-	Failed  []SkippedFile  `json:"cannot_be"` // files that cannot be imported; if there are any and SkipFailed is false, nothing was written
-	Bytes   int64          `json:"bytes"`
-	Links   int            `json:"links"` // number of links that were changed to the new locations
+	Skipped []SkippedFile  `json:"left_out"` // files that are not imported and need not be
+	// Files that cannot be imported; if there are any and SkipFailed is false, nothing was written.
+	Failed []SkippedFile `json:"cannot_be"`
+	Bytes  int64         `json:"bytes"`
+	Links  int           `json:"links"` // number of links that were changed to the new locations
 }
 
 // ImportedFile is an imported file with its path in the book.
 type ImportedFile struct {
 	bookimport.File
-	Outcome string `json:"outcome,omitempty"` // created, updated or unchanged; "" if nothing was written
+	// Created, updated or unchanged; "" if nothing was written.
+	Outcome string `json:"outcome,omitempty"`
 }
 
 // SkippedFile is a file that is not imported, with the reason.

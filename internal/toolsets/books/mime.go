@@ -27,7 +27,8 @@ func sniffed(head []byte) (kind string, clear bool) {
 	kind, _, _ = strings.Cut(http.DetectContentType(head), ";")
 	switch kind {
 	case "application/octet-stream", "application/zip", "application/ogg", "application/vnd.ms-fontobject",
-		"video/mp4", "video/webm": // sound files, other vendors' videos and other containers look like these
+		// Sound files, other vendors' videos and other containers look like these.
+		"video/mp4", "video/webm":
 		return kind, false
 	case "text/plain", "text/xml", "text/html":
 		if bytes.Contains(head, []byte("<svg")) && bytes.Contains(head, []byte("http://www.w3.org/2000/svg")) {

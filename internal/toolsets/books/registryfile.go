@@ -92,7 +92,8 @@ func tooDeep(text []byte) int {
 			continue
 		}
 		open := depth
-		for _, indicator := range []byte(":&*!") { // the parser takes quadratic time for many in one line
+		// The parser takes quadratic time for many in one line.
+		for _, indicator := range []byte(":&*!") {
 			open += bytes.Count(rest, []byte{indicator})
 		}
 		for bytes.HasPrefix(rest, []byte("- ")) || bytes.HasPrefix(rest, []byte("? ")) {

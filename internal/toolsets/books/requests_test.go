@@ -85,7 +85,8 @@ func TestRequestsToABucket(t *testing.T) {
 	d.library.Now = func() time.Time { return later }
 	const lesson = `{"book_id":"abc","path":"lessons/a.md"`
 	for i, step := range []struct{ tool, args, want string }{
-		{"write_content", lesson + `,"content":"one"}`, "4 HEAD, 1 GET, 2 LIST, 3 PUT"}, // including the registration of the book
+		// Including the registration of the book.
+		{"write_content", lesson + `,"content":"one"}`, "4 HEAD, 1 GET, 2 LIST, 3 PUT"},
 		{"write_content", `{"book_id":"abc","path":"lessons/b.md","content":"one"}`, "3 HEAD, 1 GET, 1 LIST, 2 PUT"},
 		{"write_content", lesson + `,"content":"one"}`, "2 HEAD"},
 		{"write_content", lesson + `,"content":"two"}`, "5 HEAD, 2 PUT, 1 COPY"},

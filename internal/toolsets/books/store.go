@@ -41,7 +41,8 @@ type Object struct {
 	Key      string
 	Size     int64
 	Modified time.Time // in UTC
-	Hash     string    // SHA-256 in lower-case hex; "" if computing it would require reading the object
+	// SHA-256 in lower-case hex; "" if computing it would require reading the object.
+	Hash string
 	// Version differs whenever the content differs: two listings with the same version of a key
 	// mean the same content.
 	Version string

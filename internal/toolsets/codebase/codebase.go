@@ -54,7 +54,8 @@ func (t *Tools) Toolset() engine.Toolset {
 		Prompts: []engine.Prompt{t.whatDoWeKnow(), t.onboardMe()},
 	}
 	if slices.ContainsFunc(t.Served, func(set *contract.Set) bool { return set.Find(SearchTool) != nil }) {
-		toolset.Resources = []engine.ResourceProvider{resources{t}} // without the search tools, their results must not be available as resources either
+		// Without the search tools, their results must not be available as resources either.
+		toolset.Resources = []engine.ResourceProvider{resources{t}}
 	}
 	return toolset
 }

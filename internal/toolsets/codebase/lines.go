@@ -28,8 +28,10 @@ type LineQuery struct {
 	IgnoreCase bool
 	Glob       string // the files to search; all if empty
 	Context    int    // number of lines returned before and after each match
-	Limit      int    // maximum number of lines returned (files, if CountOnly); the rest is only counted. 0 returns all
-	CountOnly  bool   // return only the number of matches in each file
+	// Maximum number of lines returned (files, if CountOnly); the rest is only counted. 0 returns
+	// all.
+	Limit     int
+	CountOnly bool // return only the number of matches in each file
 }
 
 // Lines searches the text of the project for people on the command line, without deadline and

@@ -90,7 +90,8 @@ func (t *Tools) ask(ctx context.Context, in SearchIn) (knowledge.Answer, error) 
 	if in.Type != "all" {
 		query.Type = in.Type
 	}
-	if own := t.Sessions.Own(ctx, caller); own != "" { // only now: a session has no id before it is written
+	// Only now: a session has no id before it is written.
+	if own := t.Sessions.Own(ctx, caller); own != "" {
 		query.Exclude = sessionPath(own)
 	}
 	return t.Knowledge.Search(ctx, query)

@@ -58,7 +58,8 @@ func parseDays(text string) (int, error) {
 // review returns the files first and the question last, because models answer better in this order.
 func (e *edition) review(ctx context.Context, days int) ([]engine.Message, error) {
 	y, m, d := e.Now().UTC().Date()
-	since := time.Date(y, m, d-days, 0, 0, 0, 0, time.UTC) // whole days: many entries have only a date
+	// Whole days: many entries have only a date.
+	since := time.Date(y, m, d-days, 0, 0, 0, 0, time.UTC)
 	var messages []engine.Message
 	var contains []string
 	for _, file := range e.files() {

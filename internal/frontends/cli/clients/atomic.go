@@ -44,7 +44,8 @@ func (k *clientFile) copyOwnerAndMode(f *os.File) error {
 	if !k.exists {
 		return nil
 	}
-	if err := keepOwner(f, k.info); err != nil { // before the mode, because chown may change the mode
+	// Before the mode, because chown may change the mode.
+	if err := keepOwner(f, k.info); err != nil {
 		return err
 	}
 	return f.Chmod(k.info.Mode().Perm())

@@ -22,11 +22,12 @@ type PriorState string
 
 // The states of an entry before a change.
 const (
-	Absent    PriorState = "absent"   // there was no entry
-	Different PriorState = "other"    // there was a different entry
-	Same      PriorState = "same"     // the entry was up to date; nothing was changed
-	Restored  PriorState = "restored" // removed; the file is as it was before Install, byte for byte
-	Removed   PriorState = "removed"  // removed; changes that others made since Install are kept
+	Absent    PriorState = "absent" // there was no entry
+	Different PriorState = "other"  // there was a different entry
+	Same      PriorState = "same"   // the entry was up to date; nothing was changed
+	// Removed; the file is as it was before Install, byte for byte.
+	Restored PriorState = "restored"
+	Removed  PriorState = "removed" // removed; changes that others made since Install are kept
 )
 
 // Plan returns the change that Install would make.
@@ -326,7 +327,8 @@ func (k *clientFile) removeCreated() ([]string, error) {
 	}
 	var folders []string
 	for _, folder := range strings.Split(string(list), "\n")[1:] {
-		if beneath, err := filepath.Rel(folder, k.file); err == nil && filepath.IsLocal(beneath) { // accept only parents of the file
+		// Accept only parents of the file.
+		if beneath, err := filepath.Rel(folder, k.file); err == nil && filepath.IsLocal(beneath) {
 			folders = append(folders, folder)
 		}
 	}

@@ -251,7 +251,8 @@ func (j *jsonText) cut(holder *hujson.Value, i int) {
 	}
 	before := hujson.Extra(bytes.TrimRight(m.Name.BeforeExtra, space))
 	if !before.IsValid() && !bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r"), []byte("\n")) {
-		before = m.Name.BeforeExtra // otherwise the next text would become part of the line comment before it
+		// Otherwise the next text would become part of the line comment before it.
+		before = m.Name.BeforeExtra
 	}
 	*next = slices.Concat(before, rest)
 	o.Members = slices.Delete(o.Members, i, i+1)

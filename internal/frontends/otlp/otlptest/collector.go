@@ -28,9 +28,12 @@ import (
 type Collector struct {
 	coltrace.UnimplementedTraceServiceServer
 
-	Fail     func(try int) error                              // answers over gRPC; nil accepts all requests
-	Answer   func(try int, w http.ResponseWriter) (done bool) // answers over HTTP; nil accepts all requests
-	Rejected int64                                            // how many spans to reject of each batch
+	// Answers over gRPC; nil accepts all requests.
+	Fail func(try int) error
+	// Answers over HTTP; nil accepts all requests.
+	Answer func(try int, w http.ResponseWriter) (done bool)
+	// How many spans to reject of each batch.
+	Rejected int64
 
 	sync.Mutex
 	Spans    []*coltrace.ExportTraceServiceRequest

@@ -28,8 +28,9 @@ import (
 
 // Server is a server of one test.
 type Server struct {
-	bin  string // the folder of PostgreSQL's programs
-	dir  string // holds the data, the log and the socket; short, because socket names are limited in length
+	bin string // the folder of PostgreSQL's programs
+	// Holds the data, the log and the socket; short, because socket names are limited in length.
+	dir  string
 	host string // the folder of the socket, or an IP address
 	port int
 	made int // number of databases made
@@ -315,7 +316,8 @@ func awaitGone(t testing.TB, ids []int) {
 	for deadline := time.Now().Add(startTimeout); len(ids) > 0; time.Sleep(5 * time.Millisecond) {
 		ids = slices.DeleteFunc(ids, func(id int) bool {
 			state, err := exec.CommandContext(t.Context(), "ps", "-o", "stat=", "-p", strconv.Itoa(id)).Output()
-			return err != nil || strings.HasPrefix(string(state), "Z") // a zombie may never be waited for
+			// A zombie may never be waited for.
+			return err != nil || strings.HasPrefix(string(state), "Z")
 		})
 		if time.Now().After(deadline) {
 			t.Fatalf("processes %d of PostgreSQL do not end", ids)

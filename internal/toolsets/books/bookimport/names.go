@@ -30,7 +30,8 @@ func fit(name string) string {
 	if strings.TrimSuffix(spelt, path.Ext(spelt)) != "" {
 		return spelt
 	}
-	sum := sha256.Sum256([]byte(name)) // nothing of the name can be kept, but different names must stay different
+	// Nothing of the name can be kept, but different names must stay different.
+	sum := sha256.Sum256([]byte(name))
 	return "untitled-" + hex.EncodeToString(sum[:3]) + spelt
 }
 

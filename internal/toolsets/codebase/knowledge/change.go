@@ -110,7 +110,8 @@ func (c *catalog) publish(changes []change) (old []hybrid.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, n := range changes {
-		if n.origin.generation >= n.Generation && (!n.unkept || n.origin.generation > 0) { // another change was faster
+		// Another change was faster.
+		if n.origin.generation >= n.Generation && (!n.unkept || n.origin.generation > 0) {
 			old = append(old, n.ids...)
 			continue
 		}

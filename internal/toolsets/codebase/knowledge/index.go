@@ -53,13 +53,17 @@ type Memory interface {
 
 // Options holds the parameters of New. Open and Tree are required.
 type Options struct {
-	Open         func(ctx context.Context) (Store, error) // called whenever the store is needed
-	Tree         func() (*tree.Tree, error)               // returns a reader of the files that the index closes; called once when needed
-	Memory       Memory                                   // nil means none
-	MemoryFolder string                                   // the folder in which callers see memory files; its files are not indexed as ordinary files
-	Local        func() (Embedder, error)                 // opens the built-in model when needed; nil means that only words count
-	Remote       Embedder                                 // nil means none
-	RemoteOnly   bool                                     // fail a query that the remote model does not embed
+	Open func(ctx context.Context) (Store, error) // called whenever the store is needed
+	// Returns a reader of the files that the index closes; called once when needed.
+	Tree   func() (*tree.Tree, error)
+	Memory Memory // nil means none
+	// The folder in which callers see memory files; its files are not indexed as ordinary files.
+	MemoryFolder string
+	// Opens the built-in model when needed; nil means that only words count.
+	Local  func() (Embedder, error)
+	Remote Embedder // nil means none
+	// Fail a query that the remote model does not embed.
+	RemoteOnly bool
 
 	// Skip returns the rule by which the tree and Memory leave things out: whether a file, or a
 	// folder with all its contents, must not be searched. It also hides what was stored before the
@@ -70,14 +74,16 @@ type Options struct {
 	// are equal.
 	Boosts func(ctx context.Context, paths []string) (map[string]float64, error)
 
-	Now     func() time.Time // nil means time.Now
-	Log     *slog.Logger     // nil logs nothing
-	Workers int              // number of indexing goroutines; 0 means one less than the number of cores
+	Now func() time.Time // nil means time.Now
+	Log *slog.Logger     // nil logs nothing
+	// Number of indexing goroutines; 0 means one less than the number of cores.
+	Workers int
 }
 
 // limits holds time limits and batch sizes. Tests use others.
 type limits struct {
-	longest time.Duration // the maximum wait of a search: for memory files, and while there is nothing to search in
+	// The maximum wait of a search: for memory files, and while there is nothing to search in.
+	longest time.Duration
 	first   time.Duration // the wait of the first search for everything
 	fresh   time.Duration // the wait of a search for recent changes
 	busy    time.Duration // the same, while there is much to do
@@ -132,8 +138,9 @@ type Index struct {
 	many     atomic.Bool // so many files are being examined that the lease may be needed
 	remote   *remote     // nil if there is none
 
-	commits sync.Mutex   // one change of the store at a time
-	since   atomic.Int64 // the generation up to which the catalog is complete; changed with commits held
+	commits sync.Mutex // one change of the store at a time
+	// The generation up to which the catalog is complete; changed with commits held.
+	since atomic.Int64
 
 	refresher refresher // used only by the goroutine that runs refreshes
 

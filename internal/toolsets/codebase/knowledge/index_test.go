@@ -337,7 +337,8 @@ func TestBuilding(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 	x.limits.longest = time.Minute
-	time.AfterFunc(50*time.Millisecond, func() { close(hold) }) // while the next search waits; otherwise it would fail
+	// While the next search waits; otherwise it would fail.
+	time.AfterFunc(50*time.Millisecond, func() { close(hold) })
 	if a := b.search(x, Query{Text: "tractors"}); len(a.Hits) != 1 || a.Total < 1 {
 		t.Errorf("%+v", a)
 	}

@@ -184,7 +184,8 @@ func (x *Index) checkCut() {
 	_, hash, found := x.catalog.known(cutMark)
 	sources, _ := x.catalog.counts()
 	x.refresher.marked = found && hash == cutHash()
-	x.refresher.recut = sources > 0 && !x.refresher.marked // this version writes its mark before the first of its chunks
+	// This version writes its mark before the first of its chunks.
+	x.refresher.recut = sources > 0 && !x.refresher.marked
 	if x.refresher.recut {
 		x.catalog.invalidate(false)
 	}

@@ -22,7 +22,8 @@ const (
 	codeWeight      = 0.6 // there is so much code that it would drown the rest
 	sessionWeight   = 0.45
 
-	namedBoost = 0.15 // for discoveries of a type that the query names: a query for issues wants issues
+	// For discoveries of a type that the query names: a query for issues wants issues.
+	namedBoost = 0.15
 
 	recencyBoost = 0.05 // for a memory entry or session of today, falling linearly to zero
 	recencySpan  = 90 * 24 * time.Hour
@@ -109,7 +110,8 @@ func (x *Index) filter(q Query) (keep func(hybrid.ID) bool) {
 	anyModule := q.Module == ""
 	return func(id hybrid.ID) bool {
 		e := x.catalog.table.get(id)
-		return e != nil && !e.origin.absent.Load() && // a retired one passes: its replacement may not exist yet
+		// A retired one passes: its replacement may not exist yet.
+		return e != nil && !e.origin.absent.Load() &&
 			(anyKind || e.kind == kind && e.source == discovery) &&
 			(anyModule || e.module == module) &&
 			(q.Exclude == "" || e.origin.path != q.Exclude) &&

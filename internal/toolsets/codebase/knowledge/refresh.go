@@ -19,14 +19,16 @@ type refresh struct {
 
 // refresher is the state of the goroutine that runs the refreshes.
 type refresher struct {
-	loaded   bool                                // everything in the store is in the catalog
-	surveyed bool                                // all files of the tree were examined once
-	stamps   map[string]string                   // of the memory files in the catalog
-	skip     func(path string, folder bool) bool // paths that must not be searched; nil if there are none or they are not known yet
-	marked   bool                                // the store has the mark of the version that cut the files
-	recut    bool                                // another version cut the stored files
-	failing  bool                                // the last refresh failed, and that was logged
-	retry    time.Duration                       // delay after the next failure
+	loaded   bool              // everything in the store is in the catalog
+	surveyed bool              // all files of the tree were examined once
+	stamps   map[string]string // of the memory files in the catalog
+	// Paths that must not be searched; nil if there are none or they are not known yet.
+	skip func(path string, folder bool) bool
+	// The store has the mark of the version that cut the files.
+	marked  bool
+	recut   bool          // another version cut the stored files
+	failing bool          // the last refresh failed, and that was logged
+	retry   time.Duration // delay after the next failure
 }
 
 // join returns a refresh that has not begun, and wakes the goroutine that runs it.

@@ -122,7 +122,8 @@ func (r *remote) finish(ctx context.Context) error {
 
 // sweepDue reports whether it is time to sweep. If so, the caller must sweep.
 func (x *Index) sweepDue() bool {
-	if x.o.Remote != nil && x.o.Remote.ID() == "" { // without an id, its vectors could be mistaken for another model's
+	// Without an id, its vectors could be mistaken for another model's.
+	if x.o.Remote != nil && x.o.Remote.ID() == "" {
 		return false
 	}
 	at := x.o.Now()
@@ -167,16 +168,20 @@ func (x *Index) tidy() {
 
 // State describes how far the index is.
 type State struct {
-	Files      int       `json:"files"`  // indexed sources: files, memory files and sessions
-	Chunks     int       `json:"pieces"` // chunks of those sources
-	Done       int       `json:"done"`   // files processed in the current run
-	Total      int       `json:"total"`
-	Model      string    `json:"model"`                // the model whose vectors are used; "" if only words count
-	Note       string    `json:"note,omitempty"`       // a sentence for people about anything that is wrong
-	Waiting    int       `json:"waiting"`              // files still to be indexed
-	Unembedded int       `json:"unembedded,omitempty"` // chunks without a vector of the remote model
-	Indexing   bool      `json:"-"`                    // whether there is work to do
-	Updated    time.Time `json:"-"`                    // when everything was last indexed; zero if it never was
+	Files  int `json:"files"`  // indexed sources: files, memory files and sessions
+	Chunks int `json:"pieces"` // chunks of those sources
+	Done   int `json:"done"`   // files processed in the current run
+	Total  int `json:"total"`
+	// The model whose vectors are used; "" if only words count.
+	Model string `json:"model"`
+	// A sentence for people about anything that is wrong.
+	Note    string `json:"note,omitempty"`
+	Waiting int    `json:"waiting"` // files still to be indexed
+	// Chunks without a vector of the remote model.
+	Unembedded int  `json:"unembedded,omitempty"`
+	Indexing   bool `json:"-"` // whether there is work to do
+	// When everything was last indexed; zero if it never was.
+	Updated time.Time `json:"-"`
 }
 
 // status is the state shared between calls.

@@ -37,9 +37,10 @@ type Hit struct {
 	Score   float64   `json:"score"`  // from 0 to 1, comparable within an answer only
 	Source  string    `json:"source"` // discovery, code, docs or session
 	Name    string    `json:"name,omitempty"`
-	Path    string    `json:"path,omitempty"` // of the source: a file, a memory file, or a source that was fed
-	Line    int       `json:"line,omitempty"`
-	End     int       `json:"endLine,omitempty"`
+	// Of the source: a file, a memory file, or a source that was fed.
+	Path string `json:"path,omitempty"`
+	Line int    `json:"line,omitempty"`
+	End  int    `json:"endLine,omitempty"`
 }
 
 // Search finds what matches a query best. It sees earlier changes of files and memory, unless there

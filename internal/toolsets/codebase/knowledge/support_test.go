@@ -25,8 +25,9 @@ type wordModel struct {
 
 	mu    sync.Mutex
 	texts []string
-	words map[string]int                                                 // the dimension of each
-	hook  func(ctx context.Context, texts []string) ([][]float32, error) // used instead of embedding if it returns vectors or an error
+	words map[string]int // the dimension of each
+	// Used instead of embedding if it returns vectors or an error.
+	hook func(ctx context.Context, texts []string) ([][]float32, error)
 }
 
 func (w *wordModel) ID() string { return w.id }

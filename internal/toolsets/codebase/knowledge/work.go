@@ -210,7 +210,8 @@ func (x *Index) replace(ctx context.Context, store Store, sources []Source) (int
 	if err != nil {
 		return 0, fmt.Errorf("store chunks: %w", err)
 	}
-	x.since.CompareAndSwap(generation-1, generation) // otherwise another process made a change too, and a load is due
+	// Otherwise another process made a change too, and a load is due.
+	x.since.CompareAndSwap(generation-1, generation)
 	return generation, nil
 }
 

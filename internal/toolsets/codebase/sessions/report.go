@@ -63,7 +63,8 @@ func (k *Recorder) Recent(ctx context.Context, limit int) ([]Session, error) {
 func (k *Recorder) upToDate(ctx context.Context) (Store, error) {
 	flushCtx, cancel := context.WithTimeout(ctx, batchwriter.DefaultTimeout)
 	defer cancel()
-	k.writer.Flush(flushCtx) // what cannot be written keeps waiting, and the writer logs the failure
+	// What cannot be written keeps waiting, and the writer logs the failure.
+	k.writer.Flush(flushCtx)
 	store, err := k.open(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("open session store: %w", err)

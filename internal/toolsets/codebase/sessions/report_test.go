@@ -52,7 +52,8 @@ func TestReport(t *testing.T) {
 		r.read("c")
 		r.expectReported(third, "nothing")
 		r.pass(2 * time.Minute)
-		r.expectReported(third, "ann/http/curl/8 c1|") // active in the last minute before the previous report
+		// Active in the last minute before the previous report.
+		r.expectReported(third, "ann/http/curl/8 c1|")
 		r.read("d")
 		r.pass(10 * time.Second)
 		r.expectReported(third, "ann/http/curl/8 c1|")

@@ -51,8 +51,9 @@ const (
 
 // Session is what a client did during a session. Times have microsecond precision.
 type Session struct {
-	ID                     string // a UUID
-	Key                    string // identifies the client: a connection, or principal, front end and client
+	ID string // a UUID
+	// Identifies the client: a connection, or principal, front end and client.
+	Key                    string
 	Principal, Client      string
 	Started, Last          time.Time
 	Ended                  bool

@@ -16,12 +16,13 @@ import (
 
 // Options configures All. Only Cache must be set.
 type Options struct {
-	Cache    string        // folder of the downloads
-	Progress io.Writer     // gets one line that is overwritten; nil means no output
-	Workers  int           // number of concurrent downloads; 0 means 3
-	Tries    int           // number of attempts for each package; 0 means 3
-	Pause    time.Duration // pause before the next attempt, which grows each time; 0 means 2 seconds
-	Run      Runner        // nil means the real clients
+	Cache    string    // folder of the downloads
+	Progress io.Writer // gets one line that is overwritten; nil means no output
+	Workers  int       // number of concurrent downloads; 0 means 3
+	Tries    int       // number of attempts for each package; 0 means 3
+	// Pause before the next attempt, which grows each time; 0 means 2 seconds.
+	Pause time.Duration
+	Run   Runner // nil means the real clients
 }
 
 // All downloads every package of the list to the cache and checks each archive against its SHA-256.

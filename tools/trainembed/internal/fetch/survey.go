@@ -42,7 +42,8 @@ func (p *Package) inspect(cache string) (reason string) {
 		return err.Error()
 	}
 	defer func() { _ = archive.Close() }()
-	p.SHA256, p.Licence, p.Pairs = sum, archive.gate.Licence, 0 // the count is known only after the pairs are made
+	// The count is known only after the pairs are made.
+	p.SHA256, p.Licence, p.Pairs = sum, archive.gate.Licence, 0
 	switch archive.gate.Verdict {
 	case licence.Restricted:
 		return "not permissive: " + archive.gate.Licence

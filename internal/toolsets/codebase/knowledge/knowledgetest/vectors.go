@@ -285,7 +285,8 @@ func lease(t *testing.T, s Stores) {
 		{s.OtherProcess, "", minute, noon, false},
 		{s.Here, "a", minute.Add(time.Minute), noon.Add(time.Second), true}, // renewed
 		{s.OtherProcess, "b", minute.Add(time.Hour), minute, false},
-		{s.OtherProcess, "b", minute.Add(time.Hour), minute.Add(time.Minute), true}, // it has expired
+		// It has expired.
+		{s.OtherProcess, "b", minute.Add(time.Hour), minute.Add(time.Minute), true},
 		{s.Here, "a", minute.Add(time.Hour), minute.Add(time.Minute), false},
 		{s.OtherProcess, "b", time.Time{}, minute, false},
 		{s.Here, "\xff\x00'", minute, noon, true},

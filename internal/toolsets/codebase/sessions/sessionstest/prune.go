@@ -56,7 +56,8 @@ func newestSessions(t *testing.T, s Stores) {
 	if len(list) != sessions.MaxSessions || list[0] != "501" || list[len(list)-1] != "003" || !strings.Contains(strings.Join(list, " "), "first") {
 		t.Errorf("%d are left, from %s to %s", len(list), list[0], list[len(list)-1])
 	}
-	note(t, s.Here, done("late", "late", -time.Hour)) // its clock is behind; it is stored nevertheless
+	// Its clock is behind; it is stored nevertheless.
+	note(t, s.Here, done("late", "late", -time.Hour))
 	if list := ids(t, s.Here, math.MaxInt32); !strings.HasSuffix(list, " late") {
 		t.Error("the last to come is not there")
 	}

@@ -209,7 +209,8 @@ func putBack(t *testing.T, s Stores) {
 
 func end(t *testing.T, s Stores) {
 	one := note(t, s.Here, done("k", "1", 0, "a"))
-	if err := s.Here.End(t.Context(), "k", noon.Add(-time.Second)); err != nil { // a late attempt to end the previous session
+	// A late attempt to end the previous session.
+	if err := s.Here.End(t.Context(), "k", noon.Add(-time.Second)); err != nil {
 		t.Error(err)
 	}
 	expectCurrent(t, s.Here, "k", 0, &one)
