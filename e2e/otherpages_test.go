@@ -40,7 +40,7 @@ func TestPageOfAnotherPort(t *testing.T) {
 	t.Parallel()
 	s := newWorkspace(t, nil)
 	w := s.serve()
-	made := s.remit("token", "link", "--root", s.root, "--role", "viewer", "--name", "mallory", "--addr", strings.TrimPrefix(w.url, "http://"))
+	made := s.person("token", "link", "--root", s.root, "--role", "viewer", "--name", "mallory", "--addr", strings.TrimPrefix(w.url, "http://"))
 	link := strings.TrimSpace(made.out)
 	_, token, _ := strings.Cut(link, "token=")
 	page := strings.NewReplacer("BASE", w.url, "LINK", link, "TOKEN", token).Replace(attackPage)
