@@ -263,7 +263,7 @@ func recordCalls(t *testing.T, folder string, n int) {
 		}
 		_, _ = days[day].Write(record) // Flush reports the error
 	})
-	writeCalls(t, &audit.Log{Storage: &chained{keep: keeper, last: audit.Genesis}}, n)
+	writeCalls(t, &audit.Log{Storage: &chained{keep: keeper, last: audit.InitialHash}}, n)
 	for _, file := range days {
 		if err := file.Flush(); err != nil {
 			t.Fatal(err)

@@ -304,7 +304,7 @@ func (a *App) Approvals(ctx context.Context) (approval.Store, error) {
 func (a *App) Library() *books.Library { return a.books }
 
 // Code returns the text of the project, which is read on the first search.
-func (a *App) Code() cli.Code { return codebase.Lines{Corpus: a.code.open} }
+func (a *App) Code() cli.CodeSearcher { return codebase.Lines{Corpus: a.code.open} }
 
 // Knowledge returns the knowledge index of the project, which is opened on first use.
 func (a *App) Knowledge() *knowledge.Index { return a.knowledge }

@@ -75,9 +75,9 @@ func (l *bookLinks) Asset(_ context.Context, key string) (string, error) {
 }
 
 // Upload implements books.Links.
-func (l *bookLinks) Upload(_ context.Context, u books.Upload, expires time.Time) (books.Signed, error) {
+func (l *bookLinks) Upload(_ context.Context, u books.Upload, expires time.Time) (books.SignedUpload, error) {
 	address, err := l.at(l.signer.Upload(u.Key, u.Size, u.By, expires))
-	return books.Signed{URL: address, Headers: map[string]string{}}, err
+	return books.SignedUpload{URL: address, Headers: map[string]string{}}, err
 }
 
 // Archive implements books.Links.

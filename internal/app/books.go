@@ -208,9 +208,9 @@ func (g *guardedStore) Delete(ctx context.Context, key string, c books.Cond) (ex
 }
 
 // SignPut implements books.Store.
-func (g *guardedStore) SignPut(ctx context.Context, key string, size int64, ttl time.Duration) (books.Signed, bool, error) {
+func (g *guardedStore) SignPut(ctx context.Context, key string, size int64, ttl time.Duration) (books.SignedUpload, bool, error) {
 	if err := g.ready(ctx); err != nil {
-		return books.Signed{}, false, err
+		return books.SignedUpload{}, false, err
 	}
 	return g.Store.SignPut(ctx, key, size, ttl)
 }

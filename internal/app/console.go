@@ -128,7 +128,7 @@ func (a *App) preview(ctx context.Context, r approval.Request) (before, after, n
 const previewTail = 4 << 10
 
 func (a *App) previewEntry(ctx context.Context, r approval.Request) (before, after, name string, ok bool) {
-	file, entry, err := learning.Appended(r.Arguments)
+	file, entry, err := learning.PreviewAppend(r.Arguments)
 	if err != nil {
 		return "", "", "", false
 	}

@@ -101,7 +101,7 @@ func (d *database) stat() os.FileInfo {
 // can fix the problem; a server that does not answer now may answer later.
 func (d *database) reach(ctx context.Context) error {
 	err := d.answers(ctx)
-	var newer *sqlstore.NewerError
+	var newer *sqlstore.SchemaTooNewError
 	var refused *sqlstore.RefusedError
 	switch {
 	case err == nil:

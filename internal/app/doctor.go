@@ -32,7 +32,7 @@ func (a *App) checkDatabase(ctx context.Context) cli.Check {
 		kind = "PostgreSQL"
 	}
 	err := a.database.answers(ctx)
-	var newer *sqlstore.NewerError
+	var newer *sqlstore.SchemaTooNewError
 	switch {
 	case errors.As(err, &newer):
 		c.Status, c.Finding, c.Fix = cli.StatusFail, err.Error(), "A newer Remit has used it. Use that Remit, or "+

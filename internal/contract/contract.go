@@ -88,7 +88,7 @@ type Contract struct {
 	compileOnce sync.Once
 	input       *schema
 	output      *schema
-	mirrors     []Mirror
+	mirrors     []HeaderParam
 	compileErr  error
 }
 

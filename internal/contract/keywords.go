@@ -132,15 +132,15 @@ func (v visits) findCycle(s *schema) bool {
 // route a call without reading its body.
 const headerKeyword = "x-mcp-header"
 
-// Mirror is an argument that a client repeats in an HTTP header.
-type Mirror struct {
+// HeaderParam is an argument that a client repeats in an HTTP header.
+type HeaderParam struct {
 	Path   []string // the names of the properties that lead to the argument
 	Header string   // the part of the header's name after Mcp-Param-
 }
 
 // MirroredArguments lists the arguments that clients repeat in headers. It returns nil if there are
 // none, as for most tools.
-func (c *Contract) MirroredArguments() []Mirror {
+func (c *Contract) MirroredArguments() []HeaderParam {
 	if c.compile() != nil {
 		return nil
 	}
@@ -148,10 +148,10 @@ func (c *Contract) MirroredArguments() []Mirror {
 }
 
 // mirrors follows only properties, as clients do.
-func (s *schema) mirrors(path []string) []Mirror {
-	var found []Mirror
+func (s *schema) mirrors(path []string) []HeaderParam {
+	var found []HeaderParam
 	if s.header != "" {
-		found = append(found, Mirror{slices.Clone(path), s.header})
+		found = append(found, HeaderParam{slices.Clone(path), s.header})
 	}
 	for _, p := range s.props {
 		found = append(found, p.schema.mirrors(append(path, p.name))...)

@@ -139,7 +139,7 @@ func TestLintOfHeaders(t *testing.T) {
 	if diff := cmp.Diff(want, c.Lint()); diff != "" {
 		t.Error(diff)
 	}
-	mirrors := []contract.Mirror{{Path: []string{"path"}, Header: "Place"}, {Path: []string{"author", "name"}, Header: "PLACE"}}
+	mirrors := []contract.HeaderParam{{Path: []string{"path"}, Header: "Place"}, {Path: []string{"author", "name"}, Header: "PLACE"}}
 	if diff := cmp.Diff(mirrors, c.MirroredArguments()); diff != "" {
 		t.Error(diff)
 	}

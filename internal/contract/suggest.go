@@ -21,7 +21,7 @@ func Nearest(word string, candidates []string) string {
 	best, bestDistance := "", len(word)/3+2
 	for _, candidate := range candidates {
 		// A word in which every letter differs is not a typing error.
-		if d := Distance(word, strings.ToLower(candidate), bestDistance-1); d < bestDistance && d < len(candidate) {
+		if d := EditDistance(word, strings.ToLower(candidate), bestDistance-1); d < bestDistance && d < len(candidate) {
 			best, bestDistance = candidate, d
 		}
 	}
@@ -84,9 +84,9 @@ func suggestValue(v *jsontree.Value, enum []jsontree.Value) string {
 	return suggest(v.Text, candidates)
 }
 
-// Distance returns how many single-letter edits turn a into b. If there are more than limit, it
+// EditDistance returns how many single-letter edits turn a into b. If there are more than limit, it
 // stops early and returns some number greater than limit.
-func Distance(a, b string, limit int) int {
+func EditDistance(a, b string, limit int) int {
 	if diff := len(a) - len(b); diff > limit || -diff > limit {
 		return limit + 1
 	}

@@ -171,7 +171,7 @@ func (w *work) access() error {
 	}
 	if w.tool.Task == contract.TaskRequired && (w.call.Peer == nil || !w.call.Peer.Can(Tasks)) {
 		return contract.Errorf(contract.Denied, "%s runs only as a task, and this client does not support tasks",
-			w.tool.Name).Because(&IncapableError{Tasks})
+			w.tool.Name).Because(&MissingCapabilityError{Tasks})
 	}
 	if w.tool.Access != contract.Public && w.call.Principal == "" {
 		return identity.AnonymousError(w.call.Grant, w.tool.Name)
@@ -283,7 +283,7 @@ func (w *work) runHandler(ctx context.Context, invoke invocation) (answer jsontr
 // handler itself wins, even if the deadline has passed.
 func (w *work) callerError(caller context.Context, limited *deadline, err error) error {
 	var own *contract.Error
-	var missing *IncapableError
+	var missing *MissingCapabilityError
 	switch {
 	case err == nil || errors.As(err, &own):
 		return err

@@ -113,7 +113,7 @@ func (w *work) runOnce(ctx context.Context, invoke invocation) (answer jsontree.
 	return answer, nil
 }
 
-func (w *work) do(ctx context.Context, store idempotency.Store, effect idempotency.Effect) (kept []byte, replayed bool, err error) {
+func (w *work) do(ctx context.Context, store idempotency.Store, effect idempotency.Operation) (kept []byte, replayed bool, err error) {
 	now := w.engine.Now()
 	if w.tool.transactional {
 		return store.Do(ctx, w.id(), w.request, now, effect)
@@ -134,7 +134,7 @@ func (w *work) runRecovered(ctx context.Context, invoke invocation) (answer json
 // may have changed anything, and so may one whose error wraps idempotency.ErrUnknown.
 func hasNoEffect(failure error) bool {
 	var own *contract.Error
-	var missing *IncapableError
+	var missing *MissingCapabilityError
 	_, waits := paused(failure)
 	switch {
 	case errors.As(failure, &own):

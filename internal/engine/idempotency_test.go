@@ -305,17 +305,17 @@ func (f *failingStore) Find(ctx context.Context, id idempotency.ID, request stri
 	return f.Memory.Find(ctx, id, request, now)
 }
 
-func (f *failingStore) Do(ctx context.Context, _ idempotency.ID, _ string, _ time.Time, effect idempotency.Effect) ([]byte, bool, error) {
+func (f *failingStore) Do(ctx context.Context, _ idempotency.ID, _ string, _ time.Time, effect idempotency.Operation) ([]byte, bool, error) {
 	return f.do(ctx, effect)
 }
 
 func (f *failingStore) DoOutside(ctx context.Context, _ idempotency.ID, _ string, _, _ time.Time,
-	effect idempotency.Effect,
+	effect idempotency.Operation,
 ) ([]byte, bool, error) {
 	return f.do(ctx, effect)
 }
 
-func (f *failingStore) do(ctx context.Context, effect idempotency.Effect) ([]byte, bool, error) {
+func (f *failingStore) do(ctx context.Context, effect idempotency.Operation) ([]byte, bool, error) {
 	if f.before != nil {
 		return nil, false, f.before
 	}
@@ -379,7 +379,7 @@ func TestReplayedMeanwhile(t *testing.T) {
 // replayingStore is a store in which a concurrent call is always faster.
 type replayingStore struct{ idempotency.Store }
 
-func (replayingStore) Do(ctx context.Context, _ idempotency.ID, _ string, _ time.Time, effect idempotency.Effect) ([]byte, bool, error) {
+func (replayingStore) Do(ctx context.Context, _ idempotency.ID, _ string, _ time.Time, effect idempotency.Operation) ([]byte, bool, error) {
 	_, err := effect(ctx)
 	return []byte(`{"said":"theirs"}`), true, err
 }

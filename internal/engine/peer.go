@@ -120,10 +120,10 @@ type DetachedError struct{}
 
 func (*DetachedError) Error() string { return "the call continues as a task" }
 
-// IncapableError reports a question that the client cannot answer.
-type IncapableError struct{ Needs Capability }
+// MissingCapabilityError reports a question that the client cannot answer.
+type MissingCapabilityError struct{ Needs Capability }
 
-func (i *IncapableError) Error() string {
+func (i *MissingCapabilityError) Error() string {
 	return fmt.Sprintf("the client did not declare the capability %s", i.Needs)
 }
 
@@ -177,13 +177,13 @@ func Ask(ctx context.Context, questions ...Question) (map[string]jsontree.Value,
 // Can reports whether the client of a handler's call declared a capability.
 func Can(ctx context.Context, c Capability) bool { return peerOf(ctx).Can(c) }
 
-// Background announces that the rest of a handler takes long. If the client supports tasks,
-// Background returns an error that the handler must return unchanged, and the call starts again as
-// a task.
-func Background(ctx context.Context) error { return peerOf(ctx).Background() }
+// ContinueAsTask announces that the rest of a handler takes long. If the client supports tasks,
+// ContinueAsTask returns an error that the handler must return unchanged, and the call starts again
+// as a task.
+func ContinueAsTask(ctx context.Context) error { return peerOf(ctx).Background() }
 
-// Release closes the connection of a handler's call. See Peer.Release.
-func Release(ctx context.Context) { peerOf(ctx).Release() }
+// CloseConnection closes the connection of a handler's call. See Peer.CloseConnection.
+func CloseConnection(ctx context.Context) { peerOf(ctx).Release() }
 
 // ProtocolError ends a call with an error of the protocol instead of an answer. Only tools that
 // test clients return one. Databases store it as JSON, so its tags must not change.
@@ -221,7 +221,7 @@ func (r *DeferredPeer) Ask(_ context.Context, questions []Question) (map[string]
 	var open []Question
 	for _, q := range questions {
 		if !r.Can(q.Needs) {
-			return nil, &IncapableError{q.Needs}
+			return nil, &MissingCapabilityError{q.Needs}
 		}
 		if answer, ok := r.Answers[q.Key]; ok && (!q.Guarded || r.Asked != nil && r.Asked(q.Key)) {
 			given[q.Key] = answer

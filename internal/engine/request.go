@@ -114,7 +114,7 @@ func (r *request) classify(err error) (outcome string, seen error) {
 		return "ok", nil
 	}
 	var refusal *contract.Error
-	var incapable *IncapableError
+	var incapable *MissingCapabilityError
 	if errors.As(err, &incapable) && !errors.As(err, &refusal) {
 		err = contract.Errorf(contract.Denied, "%s asks a question that this client cannot answer: the client did not declare the capability %s", r.value,
 			incapable.Needs).Because(err)

@@ -498,7 +498,7 @@ func TestPromptsAsk(t *testing.T) {
 		t.Errorf("second attempt: %v %v", messages, err)
 	}
 	_, err = start(&engine.DeferredPeer{Client: func(engine.Capability) bool { return false }})
-	incapable, ok := errors.AsType[*engine.IncapableError](err)
+	incapable, ok := errors.AsType[*engine.MissingCapabilityError](err)
 	if !ok || incapable.Needs != engine.Forms || kindOf(err) != contract.Denied {
 		t.Errorf("a client that cannot: %v", err)
 	}

@@ -114,8 +114,8 @@ const (
 	tailSize = len(prevMark) + hexSize + len(hashMark) + hexSize + len(ending)
 )
 
-// Genesis is the hash that the very first record refers to.
-var Genesis = hex.EncodeToString(make([]byte, sha256.Size))
+// InitialHash is the hash that the very first record refers to.
+var InitialHash = hex.EncodeToString(make([]byte, sha256.Size))
 
 // Seal returns the line of a record: the record, the hash of the line before it, and the hash of
 // all that precedes it on its own line.

@@ -27,7 +27,7 @@ func (k *memoryStorage) Ready(string) error { return nil }
 
 func (k *memoryStorage) Append(day string, record []byte, _ bool) (func(context.Context) error, error) {
 	if k.last == "" {
-		k.last = audit.Genesis
+		k.last = audit.InitialHash
 	}
 	line := audit.Seal(k.last, record)
 	k.last = audit.HashOf(line)
@@ -182,7 +182,7 @@ func TestVerifyEmptyFolder(t *testing.T) {
 
 func TestLastHash(t *testing.T) {
 	k := write(t, 2)
-	for day, want := range map[string]string{"2026-01-09": audit.Genesis, "2026-01-11": k.last} {
+	for day, want := range map[string]string{"2026-01-09": audit.InitialHash, "2026-01-11": k.last} {
 		if got, err := audit.LastHash(k.files(), day); err != nil || got != want {
 			t.Errorf("LastHash before %s = %s, %v; want %s", day, got, err, want)
 		}

@@ -60,7 +60,7 @@ func verifyDay(ctx context.Context, records Reader, day, before string) (n int, 
 			_, prev, hash, ok := split(line.Text)
 			follows := string(prev) == last
 			if ok && n == 0 {
-				if follows, err = Follows(ctx, records, before, string(prev)); err != nil {
+				if follows, err = ContinuesChain(ctx, records, before, string(prev)); err != nil {
 					return n, err
 				}
 			}
@@ -91,13 +91,13 @@ func IsSealed(line []byte) bool {
 	return ok && hex.EncodeToString(sum[:]) == string(hash)
 }
 
-// Follows reports whether the first record of a day, which refers to prev, follows the records of
-// the day before; before is "" if there is none. It may refer to the last record there, or to one
-// that only records of the last minute come after, because at midnight another process may still
-// write to the old day.
-func Follows(ctx context.Context, records Reader, before, prev string) (bool, error) {
+// ContinuesChain reports whether the first record of a day, which refers to prev, follows the
+// records of the day before; before is "" if there is none. It may refer to the last record there,
+// or to one that only records of the last minute come after, because at midnight another process
+// may still write to the old day.
+func ContinuesChain(ctx context.Context, records Reader, before, prev string) (bool, error) {
 	if before == "" {
-		return prev == Genesis, nil
+		return prev == InitialHash, nil
 	}
 	lastMinute := []byte(`{"time":"` + before + `T23:59:`)
 	for place := int64(math.MaxInt64); ; {
@@ -140,7 +140,7 @@ func LastBefore(ctx context.Context, records Reader, day string) (before string,
 func LastHash(dir fs.FS, day string) (string, error) {
 	before, last, err := LastBefore(context.Background(), Folder{dir}, day)
 	if err != nil || before == "" {
-		return Genesis, err
+		return InitialHash, err
 	}
 	return HashOf(last.Text), nil
 }

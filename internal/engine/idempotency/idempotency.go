@@ -36,8 +36,8 @@ type ID struct {
 	Key       string // accepted by CheckKey
 }
 
-// Effect carries out a call and returns its answer: compact JSON, as the caller gets it.
-type Effect func(ctx context.Context) (answer []byte, err error)
+// Operation carries out a call and returns its answer: compact JSON, as the caller gets it.
+type Operation func(ctx context.Context) (answer []byte, err error)
 
 // Store keeps answers by key. What a method has acknowledged survives a crash. Every method is safe
 // for concurrent use, also by several processes. request identifies the content of the call: if the
@@ -54,7 +54,7 @@ type Store interface {
 	// it keeps anything; of several concurrent runs only one is kept. If the call was carried out
 	// meanwhile, effect does not run, or its changes are rolled back, and Do returns the stored
 	// answer with replayed set.
-	Do(ctx context.Context, id ID, request string, now time.Time, effect Effect) (answer []byte, replayed bool, err error)
+	Do(ctx context.Context, id ID, request string, now time.Time, effect Operation) (answer []byte, replayed bool, err error)
 
 	// DoOutside is for an effect that is not in the database. It claims the key until lease, runs
 	// effect at most once with ctx unchanged, and stores the answer even if ctx has ended
@@ -62,7 +62,7 @@ type Store interface {
 	// they get ErrUnknown. If effect fails, DoOutside gives up the claim and returns the error
 	// unchanged, unless it is ErrUnknown: then the claim stays, because the effect may have
 	// happened. If the answer cannot be stored, the error is ErrUnknown too.
-	DoOutside(ctx context.Context, id ID, request string, now, lease time.Time, effect Effect) (answer []byte, replayed bool, err error)
+	DoOutside(ctx context.Context, id ID, request string, now, lease time.Time, effect Operation) (answer []byte, replayed bool, err error)
 }
 
 // maxKeyLength is how many characters a key may have.

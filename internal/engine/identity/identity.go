@@ -29,9 +29,10 @@ type Grant struct {
 	Scopes Scopes
 }
 
-// Unverifiable is the grant of an anonymous caller while the server cannot find out whether callers
-// must authenticate. It allows nothing. The caller should try again instead of getting a token.
-var Unverifiable = &Grant{}
+// GrantUnverifiable is the grant of an anonymous caller while the server cannot find out whether
+// callers must authenticate. It allows nothing. The caller should try again instead of getting a
+// token.
+var GrantUnverifiable = &Grant{}
 
 // Allows returns nil if the grant includes the reading, or the writing, tools of a set, and a
 // *ScopeError otherwise.
@@ -60,7 +61,7 @@ var ErrAnonymous = errors.New("the call has no credentials")
 // AnonymousError returns the error for an anonymous caller of something that requires identity.
 // what names it.
 func AnonymousError(g *Grant, what string) error {
-	if g == Unverifiable {
+	if g == GrantUnverifiable {
 		return contract.Errorf(contract.Unavailable, "Credentials cannot be checked right now; try again")
 	}
 	return contract.Errorf(contract.Denied, "%s requires an authenticated caller; send a token", what).Because(ErrAnonymous)

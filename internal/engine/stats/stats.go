@@ -68,8 +68,8 @@ func (s *Stats) grow(wanted series) *histogram {
 	return h
 }
 
-// Line holds the counts of one tool with one outcome.
-type Line struct {
+// Series holds the counts of one tool with one outcome.
+type Series struct {
 	Tool, Outcome string
 	Calls         uint64
 	P50, P95, P99 time.Duration // upper bounds, exact to the width of a bucket
@@ -77,20 +77,20 @@ type Line struct {
 }
 
 // Snapshot returns the counts so far, sorted by tool and outcome.
-func (s *Stats) Snapshot() []Line {
+func (s *Stats) Snapshot() []Series {
 	table := s.table.Load()
 	if table == nil {
 		return nil
 	}
-	lines := make([]Line, 0, len(*table))
+	lines := make([]Series, 0, len(*table))
 	for of, h := range *table {
 		took := h.snapshot(callBounds[:])
-		lines = append(lines, Line{
+		lines = append(lines, Series{
 			Tool: of.tool, Outcome: of.outcome, Calls: took.Total(), Took: took,
 			P50: took.Quantile(.50), P95: took.Quantile(.95), P99: took.Quantile(.99),
 		})
 	}
-	slices.SortFunc(lines, func(a, b Line) int {
+	slices.SortFunc(lines, func(a, b Series) int {
 		return cmp.Or(cmp.Compare(a.Tool, b.Tool), cmp.Compare(a.Outcome, b.Outcome))
 	})
 	return lines

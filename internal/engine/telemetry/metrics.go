@@ -41,7 +41,7 @@ type meter struct {
 // reading holds the counters at one moment.
 type reading struct {
 	at       time.Time
-	lines    []stats.Line
+	lines    []stats.Series
 	sessions stats.Distribution
 	cpu      [2]float64 // seconds in user mode and in system mode
 	points   int
@@ -232,13 +232,13 @@ func (s *metricList) process(now, sent *reading, temporality metricdata.Temporal
 }
 
 // since returns the difference to an earlier reading of the same counters.
-func since(now, before []stats.Line) []stats.Line {
+func since(now, before []stats.Series) []stats.Series {
 	type key struct{ tool, outcome string }
-	known := make(map[key]*stats.Line, len(before))
+	known := make(map[key]*stats.Series, len(before))
 	for i := range before {
 		known[key{before[i].Tool, before[i].Outcome}] = &before[i]
 	}
-	var changed []stats.Line
+	var changed []stats.Series
 	for _, l := range now {
 		if old := known[key{l.Tool, l.Outcome}]; old != nil {
 			l.Took, l.Calls = difference(l.Took, old.Took), l.Calls-old.Calls

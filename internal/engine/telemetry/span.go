@@ -64,7 +64,7 @@ func SplitTool(id string) (set, name string) {
 }
 
 // Operations sums up lines that the conventions do not distinguish. order is that of the lines.
-func Operations(lines []stats.Line) (order []Operation, took map[Operation]stats.Distribution) {
+func Operations(lines []stats.Series) (order []Operation, took map[Operation]stats.Distribution) {
 	took = map[Operation]stats.Distribution{}
 	for _, l := range lines {
 		o := operationOf(l.Tool, l.Outcome)

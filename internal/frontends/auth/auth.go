@@ -110,7 +110,7 @@ func (d *Authenticator) Identity(r *http.Request) identity.Identity {
 	case !d.Required(r.Context()):
 		return d.LocalIdentity
 	case d.requirement.unsure.Load():
-		return identity.Identity{Grant: identity.Unverifiable}
+		return identity.Identity{Grant: identity.GrantUnverifiable}
 	default:
 		return identity.Identity{}
 	}
@@ -121,7 +121,7 @@ func (d *Authenticator) Identity(r *http.Request) identity.Identity {
 func (d *Authenticator) StillAllowed(r *http.Request) bool {
 	if r.Header["Authorization"] == nil {
 		who := d.Identity(r)
-		return who.Principal != "" || who.Grant == identity.Unverifiable
+		return who.Principal != "" || who.Grant == identity.GrantUnverifiable
 	}
 	// The client may have disconnected already.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), d.lookupTimeout())
@@ -137,7 +137,7 @@ func (d *Authenticator) StillAllowed(r *http.Request) bool {
 // not public.
 func (d *Authenticator) RequireIdentity(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if who := d.Identity(r); who.Grant == identity.Unverifiable {
+		if who := d.Identity(r); who.Grant == identity.GrantUnverifiable {
 			d.refuse(w, r, unavailable())
 			return
 		} else if who.Principal == "" {

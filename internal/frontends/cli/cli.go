@@ -46,7 +46,7 @@ type Workspace interface {
 	// CallIndex returns the index of the recorded calls.
 	CallIndex() *auditindex.Index
 	// Code returns the text of the project. The first search reads it.
-	Code() Code
+	Code() CodeSearcher
 	// Knowledge returns the index for the search by meaning. The first use opens it.
 	Knowledge() *knowledge.Index
 	// Identity returns the tokens of agents and the sign-in of people at the console.

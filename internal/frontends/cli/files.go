@@ -33,7 +33,7 @@ func (g *grepCommands) files(cmd *cobra.Command, args []string) error {
 	}
 	out := newOutput(g.Stdout, isTerminal(g.Stdout), g.colours())
 	names, count, complete := []string{}, 0, false
-	err = g.onCode(cmd, func(ctx context.Context, code Code) (err error) {
+	err = g.onCode(cmd, func(ctx context.Context, code CodeSearcher) (err error) {
 		over := g.notice("still listing; press Ctrl-C to stop")
 		defer over()
 		complete, err = code.Files(ctx, glob, func(path string) bool {

@@ -15,8 +15,8 @@ import (
 	"remit/internal/visible"
 )
 
-// Code searches the text of the project. codebase.Lines implements it.
-type Code interface {
+// CodeSearcher searches the text of the project. codebase.Lines implements it.
+type CodeSearcher interface {
 	Grep(ctx context.Context, q codebase.LineQuery, each func(codebase.Found) bool) (codebase.Summary, error)
 	Files(ctx context.Context, glob string, each func(path string) bool) (complete bool, err error)
 }
@@ -67,7 +67,7 @@ func (g *grepCommands) grep(cmd *cobra.Command, args []string) error {
 	printer := g.printer(query)
 	words := g.wordFinder(query)
 	var summary codebase.Summary
-	err = g.onCode(cmd, func(ctx context.Context, code Code) error {
+	err = g.onCode(cmd, func(ctx context.Context, code CodeSearcher) error {
 		over := g.notice("still searching; press Ctrl-C to stop")
 		defer over()
 		found, err := code.Grep(ctx, query, func(f codebase.Found) bool {
@@ -162,7 +162,7 @@ func (g *grepCommands) verdict(s codebase.Summary) error {
 }
 
 // onCode opens the workspace and runs body with its text.
-func (g *grepCommands) onCode(cmd *cobra.Command, body func(context.Context, Code) error) error {
+func (g *grepCommands) onCode(cmd *cobra.Command, body func(context.Context, CodeSearcher) error) error {
 	return g.with(func(cmd *cobra.Command, w Workspace, _ []string) error { return body(cmd.Context(), w.Code()) })(cmd, nil)
 }
 

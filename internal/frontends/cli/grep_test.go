@@ -32,8 +32,8 @@ type fakeCode struct {
 	glob  string
 }
 
-func (f *fakeCode) Code() Code   { return f }
-func (f *fakeCode) Close() error { return nil }
+func (f *fakeCode) Code() CodeSearcher { return f }
+func (f *fakeCode) Close() error       { return nil }
 
 func (f *fakeCode) Grep(_ context.Context, q codebase.LineQuery, each func(codebase.Found) bool) (codebase.Summary, error) {
 	f.query = q

@@ -54,7 +54,7 @@ func (t terminal) Ask(ctx context.Context, questions []engine.Question) (map[str
 	answers := map[string]jsontree.Value{}
 	for _, q := range questions {
 		if !t.Can(q.Needs) {
-			return nil, &engine.IncapableError{Needs: q.Needs}
+			return nil, &engine.MissingCapabilityError{Needs: q.Needs}
 		}
 		if fields := q.Params.At("requestedSchema", "properties"); len(fields.Members) > 0 {
 			return nil, errors.New("the command line cannot show a form")

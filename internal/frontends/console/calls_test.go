@@ -23,7 +23,7 @@ import (
 func newCallFixture(t testing.TB, many int) (*fixture, fstest.MapFS) {
 	t.Helper()
 	c := newToolFixture(t)
-	files, last := fstest.MapFS{}, audit.Genesis
+	files, last := fstest.MapFS{}, audit.InitialHash
 	record := func(at time.Time, caller, frontend, tool, outcome string, took time.Duration) {
 		line := audit.Seal(last, fmt.Appendf(nil, `{"time":%q,"principal":%q,"face":%q,"client":"c/1","tool":%q,"version":"1.2.3","arguments":{"text":"<script>alert(2)</script>"},"outcome":%q,"micros":%d,"bytes":2048}`,
 			at.Format("2006-01-02T15:04:05.000000Z"), caller, frontend, tool, outcome, took.Microseconds()))

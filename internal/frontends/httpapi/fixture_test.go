@@ -165,6 +165,6 @@ func askQuestion(ctx context.Context, _ in) (out, error) {
 func reportProgress(ctx context.Context, _ in) (out, error) {
 	engine.Progress(ctx, 1, 2, "half")
 	engine.LogMessage(ctx, engine.Info, "demo", jsontree.Str("x"))
-	engine.Release(ctx)
-	return out{"done"}, engine.Background(ctx)
+	engine.CloseConnection(ctx)
+	return out{"done"}, engine.ContinueAsTask(ctx)
 }

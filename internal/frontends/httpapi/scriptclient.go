@@ -24,7 +24,7 @@ func (scriptClient) Ask(_ context.Context, questions []engine.Question) (map[str
 	if len(questions) == 0 {
 		return map[string]jsontree.Value{}, nil
 	}
-	return nil, &engine.IncapableError{Needs: questions[0].Needs}
+	return nil, &engine.MissingCapabilityError{Needs: questions[0].Needs}
 }
 
 // Can reports the capability to run tasks: the client waits for the result instead.

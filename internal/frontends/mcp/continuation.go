@@ -338,7 +338,7 @@ func (p livePeer) Release() { p.q.out.release() }
 func (p livePeer) Ask(ctx context.Context, questions []engine.Question) (map[string]jsontree.Value, error) {
 	for _, question := range questions {
 		if !p.q.from.can(question.Needs) {
-			return nil, &engine.IncapableError{Needs: question.Needs}
+			return nil, &engine.MissingCapabilityError{Needs: question.Needs}
 		}
 	}
 	engine.MarkOrdered(ctx) // later writes must not wait for a person

@@ -276,7 +276,7 @@ func toRPCError(err error, e era) *rpcError {
 	if own, ok := errors.AsType[*engine.ProtocolError](err); ok {
 		return rpcErrorf(own.Code, "%s", own.Message)
 	}
-	if missing, ok := errors.AsType[*engine.IncapableError](err); ok && e == modern {
+	if missing, ok := errors.AsType[*engine.MissingCapabilityError](err); ok && e == modern {
 		return rpcErrorf(codeMissing, "Missing required client capability: %s", missing.Needs).
 			with("requiredCapabilities", required(missing.Needs))
 	}

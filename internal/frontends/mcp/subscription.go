@@ -224,7 +224,7 @@ func (q *request) listen(ctx context.Context) (*subscription, []byte, error) {
 		return nil, nil, rpcErrorf(codeInvalidParams, "Invalid params: notifications must be an object that names what to listen to")
 	}
 	if _, tasks := filter.Get("taskIds"); tasks && !q.from.tasks {
-		return nil, nil, &engine.IncapableError{Needs: engine.Tasks}
+		return nil, nil, &engine.MissingCapabilityError{Needs: engine.Tasks}
 	}
 	q.id = bytes.Clone(q.id)
 	sub := newSubscription(q.server, q.from.Principal, q.id)

@@ -71,7 +71,7 @@ func protocolFault(failure *contract.Error, e era) error {
 	if own, ok := errors.AsType[*engine.ProtocolError](failure); ok {
 		return own
 	}
-	if missing, ok := errors.AsType[*engine.IncapableError](failure); ok && e == modern {
+	if missing, ok := errors.AsType[*engine.MissingCapabilityError](failure); ok && e == modern {
 		return missing
 	}
 	return nil
@@ -176,7 +176,7 @@ func (q *request) task(ctx context.Context) ([]byte, error) {
 		return nil, rpcErrorf(codeNoMethod, "Method not found: %s", q.method)
 	}
 	if !q.from.tasks {
-		return nil, &engine.IncapableError{Needs: engine.Tasks}
+		return nil, &engine.MissingCapabilityError{Needs: engine.Tasks}
 	}
 	id := q.params.Field("taskId")
 	if id.Kind != jsontree.String {

@@ -47,7 +47,7 @@ func BenchmarkSearch(b *testing.B) {
 	b.Run("all lines", func(b *testing.B) {
 		for b.Loop() {
 			c.forgetCounts()
-			_, err := c.Search(b.Context(), Query{Pattern: pattern(b, "return", false)}, func(Found) bool { return true })
+			_, err := c.Search(b.Context(), Query{Pattern: pattern(b, "return", false)}, func(FileMatches) bool { return true })
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -90,7 +90,7 @@ func searchOnce(b *testing.B, then func(*Corpus)) {
 		b.Fatal(err)
 	}
 	c := New(files, Options{})
-	if _, err := c.Search(context.Background(), Query{Pattern: pattern(b, "quixotic", false), Limit: 50}, func(Found) bool { return true }); err != nil {
+	if _, err := c.Search(context.Background(), Query{Pattern: pattern(b, "quixotic", false), Limit: 50}, func(FileMatches) bool { return true }); err != nil {
 		b.Fatal(err)
 	}
 	then(c)

@@ -92,7 +92,7 @@ func (g *randomTree) searchAgain(c *Corpus, expression string, times int) {
 		want, skipped := paged(lines, q)
 		all.Skipped = skipped
 		var got []string
-		sum, err := c.Search(g.t.Context(), q, func(f Found) bool {
+		sum, err := c.Search(g.t.Context(), q, func(f FileMatches) bool {
 			if q.CountOnly {
 				got = append(got, fmt.Sprintf("%s:%d", f.Path, f.Count))
 			}

@@ -72,7 +72,7 @@ func (s *search) deliver(t *unitResult) {
 
 // deliverFile delivers a file with as many of its lines as the limit still allows.
 func (s *search) deliverFile(f *fileResult) {
-	found := Found{Path: f.doc.file.Path, Count: f.count, Lines: f.lines}
+	found := FileMatches{Path: f.doc.file.Path, Count: f.count, Lines: f.lines}
 	if s.query.CountOnly {
 		s.delivered++
 	} else {

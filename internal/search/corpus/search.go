@@ -28,10 +28,10 @@ type Place struct {
 	Line int
 }
 
-// Found is a file with matching lines. Count is the number of matching lines in the file. Without a
-// limit, a file with very many is delivered in several pieces, and Count is the number of lines in
-// the piece.
-type Found struct {
+// FileMatches is a file with matching lines. Count is the number of matching lines in the file.
+// Without a limit, a file with very many is delivered in several pieces, and Count is the number of
+// lines in the piece.
+type FileMatches struct {
 	Path  string
 	Count int
 	Lines []Line
@@ -59,7 +59,7 @@ type Summary struct {
 // returns false. It sees all changes made to the files before the call. When the deadline of ctx is
 // near, it stops with what it has found and reports that as incomplete. It returns an error if ctx
 // was canceled.
-func (c *Corpus) Search(ctx context.Context, q Query, each func(Found) bool) (Summary, error) {
+func (c *Corpus) Search(ctx context.Context, q Query, each func(FileMatches) bool) (Summary, error) {
 	if err := c.enter(); err != nil {
 		return Summary{}, err
 	}
@@ -100,7 +100,7 @@ func newTimeBudget(ctx context.Context, now time.Time) timeBudget {
 type search struct {
 	corpus *Corpus
 	query  Query
-	each   func(Found) bool
+	each   func(FileMatches) bool
 	plan   *plan
 
 	stop atomic.Bool // stop searching

@@ -24,15 +24,15 @@ func TestLines(t *testing.T) {
 	write(t, root, "d.txt", long+"needle"+long)
 	c := open(t, root, Options{})
 	for range 2 {
-		var got []Found
-		_, err := c.Search(t.Context(), Query{Pattern: pattern(t, "needle", false), Context: 2}, func(f Found) bool {
+		var got []FileMatches
+		_, err := c.Search(t.Context(), Query{Pattern: pattern(t, "needle", false), Context: 2}, func(f FileMatches) bool {
 			got = append(got, f)
 			return true
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := []Found{
+		want := []FileMatches{
 			{"a.txt", 1, []Line{{Number: 3, Column: 7, Text: "three needle here", Before: []string{"one", "two"}, After: []string{"four", "five"}}}},
 			{"b/c.txt", 2, []Line{
 				{Number: 1, Column: 1, Text: "needle", After: []string{"needle \ufffd"}},
@@ -64,8 +64,8 @@ func TestTally(t *testing.T) {
 		{2, Place{Path: "2.txt"}, "[{3.txt 3 []} {4.txt 4 []}]"},
 		{0, Place{Path: "2"}, "[{2.txt 2 []} {3.txt 3 []} {4.txt 4 []}]"},
 	} {
-		var got []Found
-		sum, err := c.Search(t.Context(), Query{Pattern: pattern(t, "needle", false), CountOnly: true, Limit: tc.limit, After: tc.after}, func(f Found) bool {
+		var got []FileMatches
+		sum, err := c.Search(t.Context(), Query{Pattern: pattern(t, "needle", false), CountOnly: true, Limit: tc.limit, After: tc.after}, func(f FileMatches) bool {
 			got = append(got, f)
 			return true
 		})
@@ -87,7 +87,7 @@ func TestMany(t *testing.T) {
 	for range 2 {
 		numbers := map[string]int{}
 		counts := 0
-		sum, err := c.Search(t.Context(), Query{Pattern: pattern(t, "needle", false)}, func(f Found) bool {
+		sum, err := c.Search(t.Context(), Query{Pattern: pattern(t, "needle", false)}, func(f FileMatches) bool {
 			if len(f.Lines) > maxBatchLines {
 				t.Errorf("%d lines at once", len(f.Lines))
 			}
@@ -104,7 +104,7 @@ func TestMany(t *testing.T) {
 			t.Errorf("%+v, %d, %v", sum, counts, err)
 		}
 		pieces := 0
-		sum, err = c.Search(t.Context(), Query{Pattern: pattern(t, "needle", false)}, func(Found) bool {
+		sum, err = c.Search(t.Context(), Query{Pattern: pattern(t, "needle", false)}, func(FileMatches) bool {
 			pieces++
 			return pieces < 2
 		})
@@ -198,14 +198,14 @@ func TestCancelled(t *testing.T) {
 	}
 	c := open(t, root, Options{})
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := c.Search(ctx, Query{Pattern: pattern(t, "needle", false)}, func(Found) bool {
+	_, err := c.Search(ctx, Query{Pattern: pattern(t, "needle", false)}, func(FileMatches) bool {
 		cancel()
 		return true
 	})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
-	_, err = c.Search(ctx, Query{Pattern: pattern(t, "needle", false)}, func(Found) bool { return true })
+	_, err = c.Search(ctx, Query{Pattern: pattern(t, "needle", false)}, func(FileMatches) bool { return true })
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
@@ -224,11 +224,11 @@ func TestDeadline(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	<-ctx.Done()
-	sum, err := c.Search(ctx, Query{Pattern: pattern(t, "needle", false)}, func(Found) bool { return true })
+	sum, err := c.Search(ctx, Query{Pattern: pattern(t, "needle", false)}, func(FileMatches) bool { return true })
 	if err != nil || !sum.Incomplete || sum.Reason == "" || sum.Files > 20 {
 		t.Errorf("%+v, %v", sum, err)
 	}
-	s := &search{corpus: c, query: Query{Pattern: pattern(t, "needle", false), Limit: 1}, each: func(Found) bool { return true }}
+	s := &search{corpus: c, query: Query{Pattern: pattern(t, "needle", false), Limit: 1}, each: func(FileMatches) bool { return true }}
 	s.stop.Store(true)
 	v := c.acquireView()
 	defer v.release()
@@ -303,7 +303,7 @@ func TestVanished(t *testing.T) {
 	if err := os.Remove(filepath.Join(root, "b")); err != nil {
 		t.Fatal(err)
 	}
-	s := &search{corpus: c, query: Query{Pattern: pattern(t, "needle", false)}, each: func(Found) bool { return true }}
+	s := &search{corpus: c, query: Query{Pattern: pattern(t, "needle", false)}, each: func(FileMatches) bool { return true }}
 	s.run(v)
 	if s.summary.Files != 2 || s.summary.Matches != 2 {
 		t.Errorf("%+v", s.summary)
@@ -340,7 +340,7 @@ func TestClosed(t *testing.T) {
 	write(t, root, "a", strings.Repeat("needle\n", 100_000))
 	c := open(t, root, Options{})
 	var closing sync.WaitGroup
-	_, err := c.Search(t.Context(), Query{Pattern: pattern(t, "needle", false)}, func(Found) bool {
+	_, err := c.Search(t.Context(), Query{Pattern: pattern(t, "needle", false)}, func(FileMatches) bool {
 		closing.Go(c.Close)
 		<-c.ctx.Done()
 		return true

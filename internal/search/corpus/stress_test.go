@@ -55,7 +55,7 @@ func TestConcurrentUse(t *testing.T) {
 func searchOn(t *testing.T, c *Corpus, n int) {
 	p := pattern(t, []string{`name=[0-9]+`, "name=", `^name`}[n], false)
 	for {
-		_, err := c.Search(context.Background(), Query{Pattern: p, Context: n, Limit: n * 50}, func(f Found) bool {
+		_, err := c.Search(context.Background(), Query{Pattern: p, Context: n, Limit: n * 50}, func(f FileMatches) bool {
 			for _, l := range f.Lines {
 				if !strings.HasSuffix(f.Path, strings.Trim(l.Text, "name=.")) {
 					t.Errorf("%q was found in %s", l.Text, f.Path)

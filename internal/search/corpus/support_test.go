@@ -98,7 +98,7 @@ func globbing(t testing.TB, expression string) *glob.Pattern {
 func (c *Corpus) search(t testing.TB, q Query) ([]string, Summary) {
 	t.Helper()
 	var lines []string
-	sum, err := c.Search(context.Background(), q, func(f Found) bool {
+	sum, err := c.Search(context.Background(), q, func(f FileMatches) bool {
 		lines = append(lines, grepped(f)...)
 		return true
 	})
@@ -108,7 +108,7 @@ func (c *Corpus) search(t testing.TB, q Query) ([]string, Summary) {
 	return lines, sum
 }
 
-func grepped(f Found) []string {
+func grepped(f FileMatches) []string {
 	var lines []string
 	for _, l := range f.Lines {
 		lines = append(lines, fmt.Sprintf("%s:%d:%s", f.Path, l.Number, l.Text))

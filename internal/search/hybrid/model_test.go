@@ -164,7 +164,7 @@ func someQuery(t *rapid.T, p referenceIndex) Query {
 }
 
 // check compares the result of a search with the reference.
-func check(t *rapid.T, p referenceIndex, q Query, found Found) {
+func check(t *rapid.T, p referenceIndex, q Query, found Results) {
 	const slack = 1e-4
 	all, edge := p.all(q)
 	if found.Total < len(all) || found.Total > len(all)+len(edge) {

@@ -25,8 +25,8 @@ type Query struct {
 	Limit int
 }
 
-// Found is the result of a search.
-type Found struct {
+// Results is the result of a search.
+type Results struct {
 	// Hits are the best chunks, the best first.
 	Hits []Hit
 	// Total is the number of relevant chunks.
@@ -38,7 +38,7 @@ const minCandidates = 40
 
 // Search returns the chunks that match a query best. It returns an error only if Query.ExactVectors
 // does.
-func (x *Index) Search(q Query) (Found, error) {
+func (x *Index) Search(q Query) (Results, error) {
 	if q.Limit <= 0 {
 		q.Limit = 10
 	}
@@ -48,7 +48,7 @@ func (x *Index) Search(q Query) (Found, error) {
 	}
 	x.scratch.Put(s.buffers)
 	if err := s.rescore(); err != nil {
-		return Found{}, err
+		return Results{}, err
 	}
 	hits := s.best.hits
 	slices.SortFunc(hits, func(a, b Hit) int {
@@ -62,7 +62,7 @@ func (x *Index) Search(q Query) (Found, error) {
 		hits[i].Score = min(hits[i].Score, 1)
 		hits[i].Cosine = min(hits[i].Cosine, 1)
 	}
-	return Found{Hits: hits, Total: s.total}, nil
+	return Results{Hits: hits, Total: s.total}, nil
 }
 
 // search is the state of one search.

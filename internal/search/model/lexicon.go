@@ -22,8 +22,8 @@ type Token struct {
 	Factor uint16 // in units of 1/Whole
 }
 
-// Whole is the factor of a word that occurs once.
-const Whole = 256
+// UnitFactor is the factor of a word that occurs once.
+const UnitFactor = 256
 
 const entryHeader = 4 // bytes before the word of an entry
 
@@ -48,7 +48,7 @@ func (l *Lexicon) Tokens(dst []Token, text string, limit int) []Token {
 			break
 		}
 		if row, ok := l.row(word); ok {
-			dst = append(dst, Token{row, Whole})
+			dst = append(dst, Token{row, UnitFactor})
 			continue
 		}
 		dst = l.parts(dst, word)
@@ -100,10 +100,10 @@ func merge(tokens []Token) int {
 
 // factor dampens repetitions.
 func factor(sum int) uint16 {
-	if sum <= Whole {
+	if sum <= UnitFactor {
 		return uint16(sum)
 	}
-	return uint16(math.Round(Whole * (1 + math.Log(float64(sum)/Whole))))
+	return uint16(math.Round(UnitFactor * (1 + math.Log(float64(sum)/UnitFactor))))
 }
 
 const (
@@ -147,7 +147,7 @@ func (l *Lexicon) parts(dst []Token, word []byte) []Token {
 	}
 	for end := len(word); end > 0; end = int(from[end]) {
 		if size := end - int(from[end]); size >= minPartLength {
-			dst = append(dst, Token{rows[end], uint16(min(Whole, 2*Whole*size/len(word)))})
+			dst = append(dst, Token{rows[end], uint16(min(UnitFactor, 2*UnitFactor*size/len(word)))})
 		}
 	}
 	return dst

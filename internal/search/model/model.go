@@ -42,7 +42,7 @@ func (m *Model) Embed(text string) []float32 {
 	s.reset(m.dim)
 	for _, t := range s.tokens {
 		row := int(t.Row)
-		weight := uint64(binary.LittleEndian.Uint16([]byte(m.weights[2*row:2*row+2]))) * uint64(t.Factor) / Whole
+		weight := uint64(binary.LittleEndian.Uint16([]byte(m.weights[2*row:2*row+2]))) * uint64(t.Factor) / UnitFactor
 		s.add(m.vectors[row*m.dim:][:m.dim], weight)
 	}
 	s.flush()

@@ -41,8 +41,8 @@ func OpenDisk(dir string) (*Disk, error) {
 func (d *Disk) Name() string { return "fs" }
 
 // SignPut returns no URL: only this program accepts uploads to a disk.
-func (d *Disk) SignPut(context.Context, string, int64, time.Duration) (books.Signed, bool, error) {
-	return books.Signed{}, false, nil
+func (d *Disk) SignPut(context.Context, string, int64, time.Duration) (books.SignedUpload, bool, error) {
+	return books.SignedUpload{}, false, nil
 }
 
 // Open returns the current content of an object. A later write replaces the file, and does not

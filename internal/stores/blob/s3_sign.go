@@ -19,21 +19,21 @@ const maxTTL = 7 * 24 * time.Hour
 // SignPut returns a presigned URL of the store, so that uploads do not pass through this program.
 // It sends no request. An empty object gets no URL, because its size would not be part of the
 // signature.
-func (s *S3) SignPut(ctx context.Context, key string, size int64, ttl time.Duration) (books.Signed, bool, error) {
+func (s *S3) SignPut(ctx context.Context, key string, size int64, ttl time.Duration) (books.SignedUpload, bool, error) {
 	if !s.holds(key) {
-		return books.Signed{}, false, books.ErrPathConflict
+		return books.SignedUpload{}, false, books.ErrPathConflict
 	}
 	if size <= 0 {
-		return books.Signed{}, false, nil
+		return books.SignedUpload{}, false, nil
 	}
 	if ttl < time.Second {
-		return books.Signed{}, false, errors.New("sign upload: expiry must be at least a second in the future")
+		return books.SignedUpload{}, false, errors.New("sign upload: expiry must be at least a second in the future")
 	}
 	signed, err := s.presign(ctx, key, size, min(ttl, maxTTL))
 	if err != nil {
-		return books.Signed{}, false, fmt.Errorf("sign upload: %w", err)
+		return books.SignedUpload{}, false, fmt.Errorf("sign upload: %w", err)
 	}
-	return books.Signed{URL: signed, Headers: map[string]string{"Content-Length": strconv.FormatInt(size, 10)}}, true, nil
+	return books.SignedUpload{URL: signed, Headers: map[string]string{"Content-Length": strconv.FormatInt(size, 10)}}, true, nil
 }
 
 func (s *S3) presign(ctx context.Context, key string, size int64, ttl time.Duration) (string, error) {

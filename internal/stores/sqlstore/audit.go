@@ -102,7 +102,7 @@ type chainLink struct{ day, hash string }
 
 func tipOf(tip []byte) chainLink {
 	if len(tip) == 0 {
-		return chainLink{hash: audit.Genesis}
+		return chainLink{hash: audit.InitialHash}
 	}
 	day, hash, _ := strings.Cut(string(tip), " ")
 	return chainLink{day, hash}

@@ -77,7 +77,7 @@ SELECT day, next, calls, broken, last IS NULL OR EXISTS (SELECT 1 FROM calls WHE
 WHERE day >= $1 AND day < $2`
 
 // Days implements auditindex.Store.
-func (s callIndex) Days(ctx context.Context) ([]auditindex.Indexed, error) {
+func (s callIndex) Days(ctx context.Context) ([]auditindex.DayProgress, error) {
 	days, err := s.days(ctx)
 	if isMissingTable(err) {
 		if err = s.rebuild(ctx); err == nil {
@@ -87,7 +87,7 @@ func (s callIndex) Days(ctx context.Context) ([]auditindex.Indexed, error) {
 	return days, wrap("read the index of calls", err)
 }
 
-func (s callIndex) days(ctx context.Context) ([]auditindex.Indexed, error) {
+func (s callIndex) days(ctx context.Context) ([]auditindex.DayProgress, error) {
 	on := s.db.reader(ctx)
 	// Name each table, because any of them may be missing.
 	const missing = `SELECT 1 FROM call_kinds, call_counts WHERE 1 = 0`
@@ -98,7 +98,7 @@ func (s callIndex) days(ctx context.Context) ([]auditindex.Indexed, error) {
 	if err != nil {
 		return nil, err
 	}
-	return collect(ctx, on, indexedDays, func(row scanner) (d auditindex.Indexed, err error) {
+	return collect(ctx, on, indexedDays, func(row scanner) (d auditindex.DayProgress, err error) {
 		var day int64
 		err = row.Scan(&day, &d.Next, &d.Calls, &d.Broken, &d.Complete)
 		d.Day = dayName(day)
@@ -163,7 +163,7 @@ func (s callIndex) Counts(ctx context.Context, from time.Time) (map[int64]int, e
 		day := slotOf(hour*hourMicros-1, daySeconds) + 1
 		args = []any{day, hour, day * 24}
 		begun := auditindex.Query{From: from, To: time.UnixMicro(hour * hourMicros)}
-		if err := s.Times(ctx, begun, func(t auditindex.Timed) { counts[t.Kind]++ }); err != nil {
+		if err := s.Times(ctx, begun, func(t auditindex.CallDuration) { counts[t.Kind]++ }); err != nil {
 			return nil, err
 		}
 	}
@@ -201,7 +201,7 @@ func (s callIndex) First(ctx context.Context) (first time.Time, err error) {
 		return first, err
 	}
 	q := auditindex.Query{From: time.UnixMicro(hour * hourMicros), To: time.UnixMicro((hour + 1) * hourMicros)}
-	err = s.Times(ctx, q, func(t auditindex.Timed) {
+	err = s.Times(ctx, q, func(t auditindex.CallDuration) {
 		if _, ours := kinds[t.Kind]; ours && (first.IsZero() || t.At < first.UnixMicro()) {
 			first = time.UnixMicro(t.At).UTC()
 		}
@@ -287,7 +287,7 @@ const timesBetween = `
 SELECT slot, kind, times FROM call_counts WHERE width = 3600 AND slot >= $1 AND slot <= $2`
 
 // Times implements auditindex.Store. A query without kinds matches all kinds.
-func (s callIndex) Times(ctx context.Context, q auditindex.Query, visit func(auditindex.Timed)) error {
+func (s callIndex) Times(ctx context.Context, q auditindex.Query, visit func(auditindex.CallDuration)) error {
 	from, to := span(&q)
 	query, args := timesBetween, []any{slotOf(from, hourSeconds), slotOf(to-1, hourSeconds)}
 	if q.Kinds != nil {
@@ -300,7 +300,7 @@ func (s callIndex) Times(ctx context.Context, q auditindex.Query, visit func(aud
 			return err
 		}
 		for rest := []byte(times); len(rest) > 0; {
-			var t auditindex.Timed
+			var t auditindex.CallDuration
 			t, rest = nextTime(rest)
 			t.At, t.Kind = t.At+hour*hourMicros, kind
 			if t.At >= from && t.At < to {
@@ -320,7 +320,7 @@ func appendTime(to []byte, began, took int64) []byte {
 }
 
 // nextTime decodes what appendTime encoded.
-func nextTime(from []byte) (t auditindex.Timed, rest []byte) {
+func nextTime(from []byte) (t auditindex.CallDuration, rest []byte) {
 	if len(from) < 5 {
 		return t, nil
 	}
@@ -328,5 +328,5 @@ func nextTime(from []byte) (t auditindex.Timed, rest []byte) {
 	if n <= 0 {
 		return t, nil
 	}
-	return auditindex.Timed{At: int64(binary.LittleEndian.Uint32(from)), Took: int64(took)}, from[4+n:]
+	return auditindex.CallDuration{At: int64(binary.LittleEndian.Uint32(from)), Took: int64(took)}, from[4+n:]
 }

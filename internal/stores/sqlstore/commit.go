@@ -237,7 +237,7 @@ func (g *groupCommit) commit() error {
 	g.rollback()
 	err = fmt.Errorf("commit: %w", err)
 	if errorCode(err) == sqlite3.SQLITE_IOERR {
-		return &UnknownError{err} // the write-ahead log may hold what could not be synced
+		return &CommitUnknownError{err} // the write-ahead log may hold what could not be synced
 	}
 	return refusedBySQLite(err)
 }

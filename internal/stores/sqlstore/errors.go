@@ -19,27 +19,27 @@ func is[E error](err error) bool {
 	return ok
 }
 
-// NewerError reports that a newer Remit wrote the database. The database is left unchanged.
-type NewerError struct {
+// SchemaTooNewError reports that a newer Remit wrote the database. The database is left unchanged.
+type SchemaTooNewError struct {
 	Version int64 // of the database
 	Known   int64 // the latest version that this program supports
 }
 
-func (e *NewerError) Error() string {
+func (e *SchemaTooNewError) Error() string {
 	return fmt.Sprintf("the database has version %d, but this program supports versions up to %d: a newer Remit "+
 		"wrote it; use that Remit, or another database", e.Version, e.Known)
 }
 
-// UnknownError reports that the connection to the database was lost during a commit, so it is
+// CommitUnknownError reports that the connection to the database was lost during a commit, so it is
 // unknown whether the change was stored. The caller must not simply repeat the change.
-type UnknownError struct{ Cause error }
+type CommitUnknownError struct{ Cause error }
 
-func (e *UnknownError) Error() string {
+func (e *CommitUnknownError) Error() string {
 	return fmt.Sprintf("the connection to the database was lost during the commit, so it is unknown whether the "+
 		"change was stored: %v", e.Cause)
 }
 
-func (e *UnknownError) Unwrap() error { return e.Cause }
+func (e *CommitUnknownError) Unwrap() error { return e.Cause }
 
 // RefusedError reports that the database cannot do the work until an operator fixes something.
 // Nothing was stored.

@@ -56,7 +56,7 @@ func (k idempotencyKeys) Find(
 }
 
 func (k idempotencyKeys) Do(
-	ctx context.Context, id idempotency.ID, request string, now time.Time, effect idempotency.Effect,
+	ctx context.Context, id idempotency.ID, request string, now time.Time, effect idempotency.Operation,
 ) (answer []byte, replayed bool, err error) {
 	var failed error // the error of the effect itself
 	err = k.db.change(ctx, func(ctx context.Context, tx runner) (err error) {
@@ -80,7 +80,7 @@ func (k idempotencyKeys) Do(
 }
 
 func (k idempotencyKeys) DoOutside(
-	ctx context.Context, id idempotency.ID, request string, now, lease time.Time, effect idempotency.Effect,
+	ctx context.Context, id idempotency.ID, request string, now, lease time.Time, effect idempotency.Operation,
 ) (answer []byte, replayed bool, err error) {
 	err = k.db.change(ctx, func(ctx context.Context, tx runner) (err error) {
 		answer, replayed, err = k.take(ctx, tx, id, request, stateClaimed, now, lease)

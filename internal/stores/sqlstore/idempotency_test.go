@@ -27,7 +27,7 @@ func keyed(key string) idempotency.ID {
 }
 
 // addOne returns the effect of a call that adds a task.
-func addOne(db *sqlstore.DB, title string) idempotency.Effect {
+func addOne(db *sqlstore.DB, title string) idempotency.Operation {
 	return func(ctx context.Context) ([]byte, error) {
 		added, err := db.Tasks().Add(ctx, tasks.New{UserID: "ada", Title: title, Priority: tasks.Medium}, noon())
 		return fmt.Append(nil, added.ID), err

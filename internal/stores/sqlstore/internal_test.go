@@ -210,5 +210,5 @@ func TestUnknownEntry(t *testing.T) {
 // lostInCommit is a database that is lost during each commit.
 type lostInCommit struct{}
 
-func (lostInCommit) do(context.Context, work) error { return &UnknownError{errors.New("gone")} }
+func (lostInCommit) do(context.Context, work) error { return &CommitUnknownError{errors.New("gone")} }
 func (lostInCommit) close() error                   { return nil }

@@ -53,7 +53,7 @@ func (m *Memory) Append(file string, body []byte) func(context.Context) (learnin
 	e := m.queue(file).append(&entry{body: bytes.Clone(body), durable: true})
 	return func(ctx context.Context) (learning.Position, error) {
 		err := e.wait(ctx)
-		if is[*UnknownError](err) {
+		if is[*CommitUnknownError](err) {
 			err = contract.Errorf(contract.Unavailable, "It is unknown whether the entry was written; read %s "+
 				"before you send it again", file).
 				// So that the call keeps its idempotency key.

@@ -127,7 +127,7 @@ func isCurrent(ctx context.Context, db *sql.DB, hasTable string, known int64) (b
 		return false, fmt.Errorf("read version: %w", err)
 	}
 	if version > known {
-		return false, &NewerError{Version: version, Known: known}
+		return false, &SchemaTooNewError{Version: version, Known: known}
 	}
 	return version == known, nil
 }

@@ -188,7 +188,7 @@ func commit(ctx context.Context, conn *sql.Conn) error {
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.SeverityUnlocalized == "ERROR" {
 		return err
 	}
-	return &UnknownError{err}
+	return &CommitUnknownError{err}
 }
 
 func rollback(ctx context.Context, conn *sql.Conn) {
@@ -224,7 +224,7 @@ func (s *postgresServer) retry(ctx context.Context, f func() error) error {
 // next time.
 func isTemporary(err error) bool {
 	code := postgresCode(err)
-	return !is[*UnknownError](err) && (code == "40001" || code == "40P01" || isLost(err))
+	return !is[*CommitUnknownError](err) && (code == "40001" || code == "40P01" || isLost(err))
 }
 
 // isLost reports whether err concerns the connection rather than the query.
@@ -252,7 +252,7 @@ func postgresCode(err error) string {
 // shows the URL: if a password holds special characters that are not escaped, a part of it may be
 // parsed as the host.
 func plainPostgres(err error) error {
-	if err == nil || is[*UnknownError](err) || is[*NewerError](err) {
+	if err == nil || is[*CommitUnknownError](err) || is[*SchemaTooNewError](err) {
 		return err
 	}
 	if reason, ok := refusals()[postgresCode(err)]; ok {

@@ -90,7 +90,7 @@ func TestConnectionLost(t *testing.T) {
 		runs++
 		return add("in doubt")(ctx, tx)
 	})
-	var unknown *UnknownError
+	var unknown *CommitUnknownError
 	if !errors.As(err, &unknown) || runs != 1 {
 		t.Errorf("lost in the commit: %d runs, error %v", runs, err)
 	}
@@ -184,7 +184,7 @@ func TestServerIsKilled(t *testing.T) {
 		wg.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
 				note := fmt.Sprint(w, " ", i)
-				var unknown *UnknownError
+				var unknown *CommitUnknownError
 				switch err := db.change(t.Context(), add(note)); {
 				case err == nil:
 					acknowledged[w] = append(acknowledged[w], note)

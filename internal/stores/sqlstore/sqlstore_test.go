@@ -103,7 +103,7 @@ func TestNewerDatabaseIsRefused(t *testing.T) {
 		open(t, at).Close()
 		behind(t, at, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true)")
 		_, err := sqlstore.Open(t.Context(), at)
-		var newer *sqlstore.NewerError
+		var newer *sqlstore.SchemaTooNewError
 		if !errors.As(err, &newer) || newer.Version != 9999 ||
 			!strings.Contains(err.Error(), "has version 9999, but this program supports versions up to") {
 			t.Errorf("error %v", err)

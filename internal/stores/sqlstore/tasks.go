@@ -147,7 +147,7 @@ func (s taskLists) Revision(ctx context.Context, user string) (revision int64, e
 
 // taskError wraps err with act, and with tasks.ErrUnknown if the outcome is unknown.
 func taskError(act string, err error) error {
-	if is[*UnknownError](err) {
+	if is[*CommitUnknownError](err) {
 		err = fmt.Errorf("%w: %w", tasks.ErrUnknown, err)
 	}
 	return wrap(act, err)

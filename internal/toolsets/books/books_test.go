@@ -23,8 +23,8 @@ func (links) Asset(_ context.Context, key string) (string, error) {
 	return "https://cdn.example/" + key, nil
 }
 
-func (links) Upload(_ context.Context, u books.Upload, _ time.Time) (books.Signed, error) {
-	return books.Signed{URL: "https://files.example/upload/" + u.Key}, nil
+func (links) Upload(_ context.Context, u books.Upload, _ time.Time) (books.SignedUpload, error) {
+	return books.SignedUpload{URL: "https://files.example/upload/" + u.Key}, nil
 }
 
 func (links) Archive(_ context.Context, bookID string, _ time.Time) (string, error) {

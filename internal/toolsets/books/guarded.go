@@ -70,9 +70,9 @@ func (g guarded) Delete(ctx context.Context, key string, c Cond) (bool, error) {
 }
 
 // SignPut implements Store.
-func (g guarded) SignPut(ctx context.Context, key string, size int64, ttl time.Duration) (Signed, bool, error) {
+func (g guarded) SignPut(ctx context.Context, key string, size int64, ttl time.Duration) (SignedUpload, bool, error) {
 	if err := g.check(key); err != nil {
-		return Signed{}, false, err
+		return SignedUpload{}, false, err
 	}
 	return g.Store.SignPut(ctx, key, size, ttl)
 }

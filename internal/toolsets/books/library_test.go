@@ -72,9 +72,9 @@ func (f *faulty) Delete(ctx context.Context, key string, c books.Cond) (bool, er
 	return f.Store.Delete(ctx, key, c)
 }
 
-func (f *faulty) SignPut(ctx context.Context, key string, size int64, ttl time.Duration) (books.Signed, bool, error) {
+func (f *faulty) SignPut(ctx context.Context, key string, size int64, ttl time.Duration) (books.SignedUpload, bool, error) {
 	if f.signs {
-		return books.Signed{URL: "https://s3.example/" + key, Headers: map[string]string{"Content-Length": fmt.Sprint(size)}}, true, nil
+		return books.SignedUpload{URL: "https://s3.example/" + key, Headers: map[string]string{"Content-Length": fmt.Sprint(size)}}, true, nil
 	}
 	return f.Store.SignPut(ctx, key, size, ttl)
 }

@@ -286,7 +286,7 @@ func TestRestore(t *testing.T) {
 		t.Errorf("%+v, error %v", newest, err)
 	}
 	for version, kind := range map[string]contract.Kind{
-		"ffffffff0000": contract.NotFound, changes[1].Version: contract.Invalid /* it is there */, "2": contract.Invalid, /* many */
+		"ffffffff0000": contract.NotFound, changes[1].Version: contract.Invalid, "2": contract.Invalid,
 	} {
 		if _, err := s.Restore(t.Context(), "c01", "lessons/a.md", version, "bob"); contract.AsError(err).Kind != kind {
 			t.Errorf("version %q: %v", version, err)

@@ -33,7 +33,7 @@ type Store interface {
 	List(ctx context.Context, prefix string) iter.Seq2[Object, error]
 	// SignPut returns a URL that accepts an object of exactly this size by HTTP PUT, from anybody
 	// who has the URL, until ttl has passed. It returns false if the store has no such URLs.
-	SignPut(ctx context.Context, key string, size int64, ttl time.Duration) (Signed, bool, error)
+	SignPut(ctx context.Context, key string, size int64, ttl time.Duration) (SignedUpload, bool, error)
 }
 
 // Object describes what is stored at a key.
@@ -60,8 +60,8 @@ type Cond struct {
 	Hash   string // the existing object has this SHA-256
 }
 
-// Signed is a URL that accepts an upload, with the headers that the client must send.
-type Signed struct {
+// SignedUpload is a URL that accepts an upload, with the headers that the client must send.
+type SignedUpload struct {
 	URL     string
 	Headers map[string]string
 }
@@ -100,7 +100,7 @@ type Links interface {
 	Asset(ctx context.Context, key string) (string, error)
 	// Upload returns a URL that accepts an upload, for stores that have no upload URLs of their
 	// own.
-	Upload(ctx context.Context, u Upload, expires time.Time) (Signed, error)
+	Upload(ctx context.Context, u Upload, expires time.Time) (SignedUpload, error)
 	// Archive returns a URL that streams a book as a zip.
 	Archive(ctx context.Context, bookID string, expires time.Time) (string, error)
 }

@@ -85,8 +85,8 @@ func ranked(name string, candidates []string) []string {
 	var near []scored
 	for _, candidate := range candidates {
 		other := strings.ToLower(candidate)
-		distance := contract.Distance(name, other, maxDistance)
-		if moved := contract.Distance(base, path.Base(other), len(base)/4); moved <= len(base)/4 {
+		distance := contract.EditDistance(name, other, maxDistance)
+		if moved := contract.EditDistance(base, path.Base(other), len(base)/4); moved <= len(base)/4 {
 			distance = min(distance, moved+1)
 		}
 		if distance <= maxDistance {

@@ -84,7 +84,7 @@ func (t *Tools) Grep(ctx context.Context, in GrepIn) (GrepOut, error) {
 	if query.CountOnly {
 		out.Files = &[]FileCount{}
 	}
-	found, err := texts.Search(ctx, query, func(f corpus.Found) bool {
+	found, err := texts.Search(ctx, query, func(f corpus.FileMatches) bool {
 		out.add(&in, f)
 		return true
 	})
@@ -160,7 +160,7 @@ func badGlob(pattern string, err error) error {
 }
 
 // add adds the matches in a file to the output.
-func (out *GrepOut) add(in *GrepIn, f corpus.Found) {
+func (out *GrepOut) add(in *GrepIn, f corpus.FileMatches) {
 	path := strings.ToValidUTF8(f.Path, "\uFFFD")
 	out.last = corpus.Place{Path: f.Path}
 	if out.Files != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // Found is a file with matching lines.
-type Found = corpus.Found
+type Found = corpus.FileMatches
 
 // Line is a matching line.
 type Line = corpus.Line

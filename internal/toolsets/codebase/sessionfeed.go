@@ -25,7 +25,9 @@ const feedTimeout = 200 * time.Millisecond
 func (t *Tools) feedSessions(ctx context.Context, caller engine.Caller) {
 	ctx, cancel := context.WithTimeout(ctx, feedTimeout)
 	defer cancel()
-	feed := func(ctx context.Context, c sessions.Change) error { return t.Knowledge.Feed(ctx, sourcesOf(c)...) }
+	feed := func(ctx context.Context, c sessions.Change) error {
+		return t.Knowledge.AddSources(ctx, sourcesOf(c)...)
+	}
 	if err := t.Sessions.Report(ctx, caller, feed); err != nil {
 		t.Log.DebugContext(ctx, "cannot add recent sessions to the search", "error", err)
 	}

@@ -19,7 +19,7 @@ type SlowComputeIn struct {
 // SlowCompute takes as long as its argument says. It becomes a task if that is a second or more.
 func SlowCompute(ctx context.Context, in SlowComputeIn) (engine.Content, error) {
 	if in.Seconds >= 1 {
-		if err := engine.Background(ctx); err != nil {
+		if err := engine.ContinueAsTask(ctx); err != nil {
 			return engine.Content{}, err
 		}
 	}
@@ -31,7 +31,7 @@ func SlowCompute(ctx context.Context, in SlowComputeIn) (engine.Content, error) 
 
 // work is the slow part of a job.
 func work(ctx context.Context, span time.Duration) error {
-	if err := engine.Background(ctx); err != nil {
+	if err := engine.ContinueAsTask(ctx); err != nil {
 		return err
 	}
 	return pause(ctx, span)
@@ -60,7 +60,7 @@ type ConfirmDeleteIn struct {
 
 // ConfirmDelete asks for consent while it runs as a task. It deletes nothing.
 func ConfirmDelete(ctx context.Context, in ConfirmDeleteIn) (engine.Content, error) {
-	if err := engine.Background(ctx); err != nil {
+	if err := engine.ContinueAsTask(ctx); err != nil {
 		return engine.Content{}, err
 	}
 	got, err := ask(ctx, form("confirm", "Delete "+in.Filename+"?", `{"type":"object","properties":{"confirm":{"type":"boolean"}},"required":["confirm"]}`))
@@ -76,7 +76,7 @@ func ConfirmDelete(ctx context.Context, in ConfirmDeleteIn) (engine.Content, err
 
 // MultiInput shows two forms at once while it runs as a task.
 func MultiInput(ctx context.Context, _ NoArguments) (engine.Content, error) {
-	if err := engine.Background(ctx); err != nil {
+	if err := engine.ContinueAsTask(ctx); err != nil {
 		return engine.Content{}, err
 	}
 	got, err := ask(ctx, askName(),

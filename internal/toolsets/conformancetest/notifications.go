@@ -47,7 +47,7 @@ func logInfo(ctx context.Context, words string) {
 
 // Reconnecting closes its stream and answers later.
 func Reconnecting(ctx context.Context, _ NoArguments) (engine.Content, error) {
-	engine.Release(ctx)
+	engine.CloseConnection(ctx)
 	if err := pause(ctx, 2*interval); err != nil {
 		return engine.Content{}, err
 	}

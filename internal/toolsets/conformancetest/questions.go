@@ -17,7 +17,7 @@ type answers map[string]jsontree.Value
 func ask(ctx context.Context, questions ...engine.Question) (answers, error) {
 	for _, q := range questions {
 		if !engine.Can(ctx, q.Needs) {
-			return nil, &engine.IncapableError{Needs: q.Needs}
+			return nil, &engine.MissingCapabilityError{Needs: q.Needs}
 		}
 	}
 	return engine.Ask(ctx, questions...)

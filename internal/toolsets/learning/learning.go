@@ -211,9 +211,9 @@ func (in WriteIn) stored() []byte {
 	return line.Bytes()
 }
 
-// Appended returns what a call of write_memory_entry with these arguments would append, and to
+// PreviewAppend returns what a call of write_memory_entry with these arguments would append, and to
 // which file. People who approve the call see it.
-func Appended(arguments []byte) (file string, entry []byte, err error) {
+func PreviewAppend(arguments []byte) (file string, entry []byte, err error) {
 	var in WriteIn
 	if err := json.Unmarshal(arguments, &in); err != nil {
 		return "", nil, fmt.Errorf("read the arguments of %s: %w", memoryTool, err)

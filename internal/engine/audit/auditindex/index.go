@@ -31,7 +31,7 @@ type Index struct {
 	refreshed time.Time  // when the records were last checked
 	loading   bool       // a goroutine updates the index
 	closed    bool
-	known     []Indexed // after the last check, sorted by day
+	known     []DayProgress // after the last check, sorted by day
 	version   uint64
 	status    Status
 }
@@ -153,7 +153,7 @@ func (x *Index) fill(ctx context.Context) (more bool, err error) {
 	defer cancel()
 	days, err := x.Records.Days(ctx)
 	days = slices.DeleteFunc(days, func(d audit.Day) bool { return d.Name < firstDay || d.Name > lastDay })
-	var known []Indexed
+	var known []DayProgress
 	if err == nil && (len(days) > 0 || x.exists()) {
 		known, more, err = x.index(ctx, days)
 	}
@@ -164,7 +164,7 @@ func (x *Index) fill(ctx context.Context) (more bool, err error) {
 func (x *Index) exists() bool { return x.Exists == nil || x.Exists() }
 
 // note stores the result of an update.
-func (x *Index) note(days []audit.Day, known []Indexed, more bool, err error) {
+func (x *Index) note(days []audit.Day, known []DayProgress, more bool, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.refreshed, x.status.Err = x.Now(), err
@@ -172,8 +172,8 @@ func (x *Index) note(days []audit.Day, known []Indexed, more bool, err error) {
 		x.status.Loading = false
 		return
 	}
-	known = slices.DeleteFunc(known, func(d Indexed) bool { return d.Next == 0 })
-	slices.SortFunc(known, func(a, b Indexed) int { return strings.Compare(a.Day, b.Day) })
+	known = slices.DeleteFunc(known, func(d DayProgress) bool { return d.Next == 0 })
+	slices.SortFunc(known, func(a, b DayProgress) int { return strings.Compare(a.Day, b.Day) })
 	if !slices.Equal(known, x.known) {
 		x.known = known
 		x.version++
@@ -194,7 +194,7 @@ func (x *Index) note(days []audit.Day, known []Indexed, more bool, err error) {
 }
 
 // index updates the index from the records, newest day first, by a few batches at most.
-func (x *Index) index(ctx context.Context, days []audit.Day) (known []Indexed, more bool, err error) {
+func (x *Index) index(ctx context.Context, days []audit.Day) (known []DayProgress, more bool, err error) {
 	store, err := x.Open(ctx)
 	if err != nil {
 		return nil, false, err
@@ -207,10 +207,10 @@ func (x *Index) index(ctx context.Context, days []audit.Day) (known []Indexed, m
 	}
 	left := refreshBatches
 	for _, day := range slices.Backward(days) {
-		i := slices.IndexFunc(known, func(d Indexed) bool { return d.Day == day.Name })
+		i := slices.IndexFunc(known, func(d DayProgress) bool { return d.Day == day.Name })
 		if i < 0 {
 			i = len(known)
-			known = append(known, Indexed{Day: day.Name, Complete: true})
+			known = append(known, DayProgress{Day: day.Name, Complete: true})
 		}
 		for d := &known[i]; d.Next < day.End; left-- {
 			if left == 0 || x.isClosed() {
@@ -236,7 +236,7 @@ func (x *Index) isClosed() bool {
 
 // dropStale removes days from the index that the records no longer have, that are shorter than the
 // indexed part, or whose calls were deleted.
-func dropStale(ctx context.Context, store Store, known []Indexed, days []audit.Day) (left []Indexed, err error) {
+func dropStale(ctx context.Context, store Store, known []DayProgress, days []audit.Day) (left []DayProgress, err error) {
 	for _, d := range known {
 		i := slices.IndexFunc(days, func(day audit.Day) bool { return day.Name == d.Day })
 		// A sealed last line without a newline counts as if it had one.
@@ -253,7 +253,7 @@ func dropStale(ctx context.Context, store Store, known []Indexed, days []audit.D
 
 // indexBatch indexes the next lines of a day, if there are any. It returns false if another process
 // has indexed them.
-func (x *Index) indexBatch(ctx context.Context, store Store, d *Indexed) (bool, error) {
+func (x *Index) indexBatch(ctx context.Context, store Store, d *DayProgress) (bool, error) {
 	lines, err := x.Records.From(ctx, d.Day, d.Next, batchLines)
 	if err != nil || len(lines) == 0 {
 		return true, err

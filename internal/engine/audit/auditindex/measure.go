@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Times are percentiles of durations: half of the calls took at most P50, and so on. They are
+// Percentiles are percentiles of durations: half of the calls took at most P50, and so on. They are
 // exact, and include all calls with a duration, also rejected ones; zero if there are none.
-type Times struct{ P50, P95, P99 time.Duration }
+type Percentiles struct{ P50, P95, P99 time.Duration }
 
 // Tool sums up the calls of one tool.
 type Tool struct {
@@ -19,7 +19,7 @@ type Tool struct {
 	Failures int
 	Limited  int            // rejected by a rate limit
 	Kinds    map[string]int // by the kind of failure
-	Times
+	Percentiles
 }
 
 // Bucket sums up the calls of an interval.
@@ -27,7 +27,7 @@ type Bucket struct {
 	Start    time.Time
 	Calls    int
 	Failures int
-	Times
+	Percentiles
 }
 
 // Measures sums up calls by tool and by time.
@@ -104,7 +104,7 @@ func newMeasure(t *counts, from, to time.Time, intervals int) *measure {
 	return m
 }
 
-func (m *measure) add(c Timed) {
+func (m *measure) add(c CallDuration) {
 	kind := m.kinds[c.Kind]
 	if kind == nil {
 		return // it was added after the kinds were read
@@ -136,10 +136,10 @@ func (m *measure) result() ([]Tool, []Bucket) {
 		}
 	}
 	for i := range m.tools {
-		m.tools[i].Times = timesOf(m.byTool[i])
+		m.tools[i].Percentiles = timesOf(m.byTool[i])
 	}
 	for i := range m.buckets {
-		m.buckets[i].Times = timesOf(m.byTime[i])
+		m.buckets[i].Percentiles = timesOf(m.byTime[i])
 	}
 	tools := slices.DeleteFunc(m.tools, func(t Tool) bool { return t.Calls == 0 })
 	slices.SortFunc(tools, func(a, b Tool) int { return cmp.Or(b.Calls-a.Calls, strings.Compare(a.Tool, b.Tool)) })
@@ -158,9 +158,9 @@ func (t *Tool) fail(kind string, calls int) {
 }
 
 // timesOf returns the percentiles of durations; it changes their order.
-func timesOf(micros []int64) Times {
+func timesOf(micros []int64) Percentiles {
 	if len(micros) == 0 {
-		return Times{}
+		return Percentiles{}
 	}
 	rank := func(percent int) int { return (len(micros)*percent + 99) / 100 }
 	p99, p95, p50 := rank(99), rank(95), rank(50)
@@ -168,7 +168,7 @@ func timesOf(micros []int64) Times {
 	at := func(within, rank int) time.Duration {
 		return time.Duration(nth(micros[:within], rank-1)) * time.Microsecond
 	}
-	t := Times{P99: at(len(micros), p99)}
+	t := Percentiles{P99: at(len(micros), p99)}
 	t.P95 = at(p99, p95)
 	t.P50 = at(p95, p50)
 	return t

@@ -104,10 +104,10 @@ func (x *Index) dayBefore(ctx context.Context, day, prev string) (Link, error) {
 	if err != nil {
 		return "", err
 	}
-	if before == "" && prev == audit.Genesis {
+	if before == "" && prev == audit.InitialHash {
 		return End, nil
 	}
-	follows, err := audit.Follows(ctx, x.Records, before, prev)
+	follows, err := audit.ContinuesChain(ctx, x.Records, before, prev)
 	return fits(follows), err
 }
 

@@ -10,7 +10,7 @@ import (
 type Store interface {
 	// Days returns how much of each day is indexed, in no particular order. It creates the table
 	// again if it was dropped.
-	Days(ctx context.Context) ([]Indexed, error)
+	Days(ctx context.Context) ([]DayProgress, error)
 	// Append adds the calls of a batch and advances the position of its day, in one transaction. It
 	// returns false and changes nothing unless the day is indexed up to exactly where the batch
 	// begins.
@@ -27,11 +27,11 @@ type Store interface {
 	Page(ctx context.Context, q Query) ([]Call, error)
 	// Times calls visit for the calls of these kinds in the time of the query, in no particular
 	// order.
-	Times(ctx context.Context, q Query, visit func(Timed)) error
+	Times(ctx context.Context, q Query, visit func(CallDuration)) error
 }
 
-// Indexed is how much of a day is indexed.
-type Indexed struct {
+// DayProgress is how much of a day is indexed.
+type DayProgress struct {
 	Day      string
 	Next     int64 // the place of the first line that is not indexed
 	Calls    int
@@ -77,8 +77,8 @@ type Call struct {
 // ID returns a permanent id of the call: the position of its record, and the start of its hash.
 func (c Call) ID() string { return idOf(c.Position, c.Mark) }
 
-// Timed is when a call began and how long it took.
-type Timed struct {
+// CallDuration is when a call began and how long it took.
+type CallDuration struct {
 	At   int64 // in microseconds
 	Kind int64
 	Took int64 // in microseconds

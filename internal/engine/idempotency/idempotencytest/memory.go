@@ -70,7 +70,7 @@ func (m *Memory) rowOf(id idempotency.ID) *row {
 }
 
 // Do implements idempotency.Store. Calls with the same key run one after another.
-func (m *Memory) Do(ctx context.Context, id idempotency.ID, request string, now time.Time, effect idempotency.Effect) ([]byte, bool,
+func (m *Memory) Do(ctx context.Context, id idempotency.ID, request string, now time.Time, effect idempotency.Operation) ([]byte, bool,
 	error,
 ) {
 	m.mu.Lock()
@@ -94,7 +94,7 @@ func (m *Memory) Do(ctx context.Context, id idempotency.ID, request string, now 
 
 // DoOutside implements idempotency.Store.
 func (m *Memory) DoOutside(ctx context.Context, id idempotency.ID, request string, now, lease time.Time,
-	effect idempotency.Effect,
+	effect idempotency.Operation,
 ) ([]byte, bool, error) {
 	if answer, found, err := m.claim(ctx, id, request, now, lease); found || err != nil {
 		return answer, found, err

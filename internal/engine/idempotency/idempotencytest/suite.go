@@ -49,14 +49,14 @@ var (
 var errEffect = errors.New("the effect failed")
 
 // doFunc is Do or DoOutside.
-type doFunc func(ctx context.Context, id idempotency.ID, request string, effect idempotency.Effect) ([]byte, bool, error)
+type doFunc func(ctx context.Context, id idempotency.ID, request string, effect idempotency.Operation) ([]byte, bool, error)
 
 func methods(s idempotency.Store) map[string]doFunc {
 	return map[string]doFunc{
-		"do": func(ctx context.Context, id idempotency.ID, request string, effect idempotency.Effect) ([]byte, bool, error) {
+		"do": func(ctx context.Context, id idempotency.ID, request string, effect idempotency.Operation) ([]byte, bool, error) {
 			return s.Do(ctx, id, request, noon, effect)
 		},
-		"outside": func(ctx context.Context, id idempotency.ID, request string, effect idempotency.Effect) ([]byte, bool, error) {
+		"outside": func(ctx context.Context, id idempotency.ID, request string, effect idempotency.Operation) ([]byte, bool, error) {
 			return s.DoOutside(ctx, id, request, noon, lease, effect)
 		},
 	}
@@ -73,11 +73,11 @@ func withEach(t *testing.T, s idempotency.Store, check func(t *testing.T, do doF
 	}
 }
 
-func returns(answer string) idempotency.Effect {
+func returns(answer string) idempotency.Operation {
 	return func(context.Context) ([]byte, error) { return []byte(answer), nil }
 }
 
-func never(t *testing.T) idempotency.Effect {
+func never(t *testing.T) idempotency.Operation {
 	return func(context.Context) ([]byte, error) {
 		t.Error("the effect ran, though it must not")
 		return []byte("wrong"), nil

@@ -47,7 +47,7 @@ func TestClose(t *testing.T) {
 						_, err = x.Overview(t.Context())
 					case 3:
 						b.memory.add("m.jsonl", discoveryLine("rule", "zoo", "2026-01-01", fmt.Sprint("zebra", n)))
-						err = x.Feed(t.Context(), Source{Path: "session:1"})
+						err = x.AddSources(t.Context(), Source{Path: "session:1"})
 					}
 					if errors.Is(err, ErrClosed) {
 						return

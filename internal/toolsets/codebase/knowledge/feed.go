@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// Feed adds sources that are not files, "session:ID", and replaces those fed before under the same
-// paths; sources that are Gone are removed. The next refresh stores them, which happens before the
-// next search: only then it is known what is stored already. A source with the same Hash as the
+// AddSources adds sources that are not files, "session:ID", and replaces those fed before under the
+// same paths; sources that are Gone are removed. The next refresh stores them, which happens before
+// the next search: only then it is known what is stored already. A source with the same Hash as the
 // stored one is left out. Failed writes are retried.
-func (x *Index) Feed(ctx context.Context, sources ...Source) error {
+func (x *Index) AddSources(ctx context.Context, sources ...Source) error {
 	for _, s := range sources {
 		if !strings.HasPrefix(s.Path, sessionPrefix) {
 			return errors.New("feed: the prefix session: is missing from the path")

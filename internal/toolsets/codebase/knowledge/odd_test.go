@@ -104,7 +104,7 @@ func TestOddPaths(t *testing.T) {
 	x := b.open()
 	b.finds(x, "lemur", "./session:1.md")
 	b.finds(x, "gibbon", "./memory:x/a b\xff#1.md")
-	err := x.Feed(t.Context(), session("1.md", "A session about the ocelot"))
+	err := x.AddSources(t.Context(), session("1.md", "A session about the ocelot"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestFeed(t *testing.T) {
 	x := b.open()
 	feed := func(text string) {
 		t.Helper()
-		if err := x.Feed(t.Context(), session("7", text)); err != nil {
+		if err := x.AddSources(t.Context(), session("7", text)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -147,12 +147,12 @@ func TestFeed(t *testing.T) {
 	if a := b.search(x, Query{Text: "badger", Exclude: "session:7"}); len(a.Hits) != 0 {
 		t.Errorf("%+v", a.Hits)
 	}
-	if err := x.Feed(t.Context(), Source{Path: "session:7", Gone: true}); err != nil {
+	if err := x.AddSources(t.Context(), Source{Path: "session:7", Gone: true}); err != nil {
 		t.Fatal(err)
 	}
 	b.finds(x, "badger", "")
 	for _, path := range []string{"docs/guide.md", ":cut", "memory:x.jsonl", ""} {
-		if err := x.Feed(t.Context(), Source{Path: path}); err == nil {
+		if err := x.AddSources(t.Context(), Source{Path: path}); err == nil {
 			t.Errorf("%q was fed", path)
 		}
 	}
@@ -169,7 +169,7 @@ func TestFeedAgain(t *testing.T) {
 		t.Helper()
 		b.run(x)
 		before := b.store.generation
-		if err := x.Feed(t.Context(), sources...); err != nil {
+		if err := x.AddSources(t.Context(), sources...); err != nil {
 			t.Fatal(err)
 		}
 		b.run(x)
@@ -183,7 +183,7 @@ func TestFeedAgain(t *testing.T) {
 	x.Close()
 	x = b.open()
 	before := b.store.generation
-	if err := x.Feed(t.Context(), fed...); err != nil { // before anything is known
+	if err := x.AddSources(t.Context(), fed...); err != nil { // before anything is known
 		t.Fatal(err)
 	}
 	b.finds(x, "badger", "session:2")
@@ -206,7 +206,7 @@ func TestFeedFails(t *testing.T) {
 	b.run(x)
 	b.store.setFail(errors.New("no store"))
 	for _, text := range []string{"about the aardvark", "about the badger"} {
-		if err := x.Feed(t.Context(), session("1", text)); err != nil {
+		if err := x.AddSources(t.Context(), session("1", text)); err != nil {
 			t.Fatal(err)
 		}
 		if err := x.Run(t.Context(), nil); err == nil {

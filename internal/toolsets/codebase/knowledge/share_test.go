@@ -138,7 +138,7 @@ func TestOutdated(t *testing.T) {
 	b := newBench(t)
 	b.project()
 	x := b.open()
-	if err := x.Feed(t.Context(), session("1", "about the ocelot")); err != nil {
+	if err := x.AddSources(t.Context(), session("1", "about the ocelot")); err != nil {
 		t.Fatal(err)
 	}
 	b.finds(x, "tractors", "docs/guide.md")

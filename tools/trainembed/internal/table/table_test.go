@@ -158,7 +158,7 @@ func TestLexiconIsAMap(t *testing.T) {
 			t.Fatal(err)
 		}
 		for word, row := range rows {
-			if got := l.Tokens(nil, word, 1); len(got) != 1 || int(got[0].Row) != row || got[0].Factor != model.Whole {
+			if got := l.Tokens(nil, word, 1); len(got) != 1 || int(got[0].Row) != row || got[0].Factor != model.UnitFactor {
 				t.Fatalf("%q is in row %d, found %v", word, row, got)
 			}
 		}

@@ -31,7 +31,7 @@ func (c *corpus) addNeighbours(v *vocabulary, glove map[string][]float32, n int)
 	})
 	source := c.sourceCount()
 	for i, tokens := range found {
-		c.tokens = append(c.tokens, model.Token{Row: uint16(rows[i]), Factor: model.Whole})
+		c.tokens = append(c.tokens, model.Token{Row: uint16(rows[i]), Factor: model.UnitFactor})
 		c.ends = append(c.ends, len(c.tokens))
 		c.tokens = append(c.tokens, tokens...)
 		c.ends = append(c.ends, len(c.tokens))
@@ -79,7 +79,7 @@ func nearest(near []float32, rows []int, place, n int) []model.Token {
 	slices.Sort(best)
 	tokens := make([]model.Token, len(best))
 	for i, b := range best {
-		tokens[i] = model.Token{Row: uint16(rows[b]), Factor: model.Whole}
+		tokens[i] = model.Token{Row: uint16(rows[b]), Factor: model.UnitFactor}
 	}
 	return tokens
 }

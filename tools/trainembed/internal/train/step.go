@@ -65,7 +65,7 @@ func (l *learner) read(pair, side, place, number int) {
 	for _, t := range kept {
 		if t.Factor > 0 {
 			row := int(t.Row) * dim
-			vector.Add(v, l.rows[row:row+dim], float32(t.Factor)/model.Whole)
+			vector.Add(v, l.rows[row:row+dim], float32(t.Factor)/model.UnitFactor)
 		}
 	}
 	length := vector.Root(vector.Dot(v, v))
@@ -124,7 +124,7 @@ func (l *learner) improve(rate float64) {
 			}
 			clear(gradient)
 			for _, u := range used {
-				vector.Add(gradient, l.gradients[u.text%2][int(u.text/2)*dim:][:dim], float32(u.factor)/model.Whole)
+				vector.Add(gradient, l.gradients[u.text%2][int(u.text/2)*dim:][:dim], float32(u.factor)/model.UnitFactor)
 			}
 			at := row * dim
 			adam.Step(l.rows[at:at+dim], l.mean[at:at+dim], l.sq[at:at+dim], gradient)

@@ -27,7 +27,7 @@ type Folder struct {
 
 // NewFolder returns an empty folder.
 func NewFolder() *Folder {
-	return &Folder{Files: map[string][]byte{}, Last: audit.Genesis, Frontend: "http", Clock: time.Date(2026, 1, 9, 10, 0, 0, 0, time.UTC)}
+	return &Folder{Files: map[string][]byte{}, Last: audit.InitialHash, Frontend: "http", Clock: time.Date(2026, 1, 9, 10, 0, 0, 0, time.UTC)}
 }
 
 // Open opens a file with its current content.

@@ -13,7 +13,7 @@ import (
 // Memory is a Store in memory, for tests. Its zero value is ready to use.
 type Memory struct {
 	mu    sync.Mutex
-	days  map[string]auditindex.Indexed
+	days  map[string]auditindex.DayProgress
 	ids   map[auditindex.Kind]int64
 	calls []auditindex.Call
 }
@@ -24,7 +24,7 @@ var _ auditindex.Store = (*Memory)(nil)
 func (m *Memory) Open(context.Context) (auditindex.Store, error) { return m, nil }
 
 // Days implements auditindex.Store.
-func (m *Memory) Days(context.Context) (list []auditindex.Indexed, err error) {
+func (m *Memory) Days(context.Context) (list []auditindex.DayProgress, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, d := range m.days {
@@ -42,12 +42,12 @@ func (m *Memory) Append(_ context.Context, b auditindex.Batch) (bool, error) {
 		return false, nil
 	}
 	if m.days == nil {
-		m.days, m.ids = map[string]auditindex.Indexed{}, map[auditindex.Kind]int64{}
+		m.days, m.ids = map[string]auditindex.DayProgress{}, map[auditindex.Kind]int64{}
 	}
 	if !known {
 		m.remove(b.Day)
 	}
-	m.days[b.Day] = auditindex.Indexed{Day: b.Day, Next: b.To, Calls: d.Calls + len(b.Calls), Broken: d.Broken + b.Broken, Complete: true}
+	m.days[b.Day] = auditindex.DayProgress{Day: b.Day, Next: b.To, Calls: d.Calls + len(b.Calls), Broken: d.Broken + b.Broken, Complete: true}
 	for _, c := range b.Calls {
 		if m.ids[c.Kind] == 0 {
 			m.ids[c.Kind] = int64(len(m.ids) + 1)
@@ -146,10 +146,10 @@ func (m *Memory) find(q auditindex.Query) (found []auditindex.Call) {
 }
 
 // Times implements auditindex.Store.
-func (m *Memory) Times(_ context.Context, q auditindex.Query, visit func(auditindex.Timed)) error {
+func (m *Memory) Times(_ context.Context, q auditindex.Query, visit func(auditindex.CallDuration)) error {
 	q.After, q.Before = auditindex.Position{}, auditindex.Position{}
 	for _, c := range m.find(q) {
-		visit(auditindex.Timed{At: c.Time.UnixMicro(), Kind: c.KindID, Took: c.Took.Microseconds()})
+		visit(auditindex.CallDuration{At: c.Time.UnixMicro(), Kind: c.KindID, Took: c.Took.Microseconds()})
 	}
 	return nil
 }

@@ -176,7 +176,7 @@ func compareTools(t *rapid.T, got []auditindex.Tool, calls []known) {
 	}
 	want := []auditindex.Tool{}
 	for tool, calls := range byTool {
-		sum := auditindex.Tool{Tool: tool, Calls: len(calls), Times: exact(calls)}
+		sum := auditindex.Tool{Tool: tool, Calls: len(calls), Percentiles: exact(calls)}
 		for _, k := range calls {
 			if !auditindex.IsFailure(k.outcome) {
 				continue
@@ -220,7 +220,7 @@ func compareBuckets(t *rapid.T, buckets []auditindex.Bucket, calls []known) {
 				}
 			}
 		}
-		want.Start, want.Times = bucket.Start, exact(within)
+		want.Start, want.Percentiles = bucket.Start, exact(within)
 		if diff := cmp.Diff(want, bucket); diff != "" {
 			t.Fatalf("stretch %d (-want +got):\n%s", i, diff)
 		}
@@ -228,7 +228,7 @@ func compareBuckets(t *rapid.T, buckets []auditindex.Bucket, calls []known) {
 }
 
 // exact computes percentiles by sorting all durations.
-func exact(calls []known) (times auditindex.Times) {
+func exact(calls []known) (times auditindex.Percentiles) {
 	var took []time.Duration
 	for _, k := range calls {
 		if k.took > 0 {
@@ -240,5 +240,5 @@ func exact(calls []known) (times auditindex.Times) {
 	}
 	slices.Sort(took)
 	rank := func(p float64) time.Duration { return took[int(math.Ceil(p*float64(len(took))))-1] }
-	return auditindex.Times{P50: rank(.50), P95: rank(.95), P99: rank(.99)}
+	return auditindex.Percentiles{P50: rank(.50), P95: rank(.95), P99: rank(.99)}
 }

@@ -134,7 +134,7 @@ func appendsInOrder(t *testing.T, s auditindex.Store) {
 	add(batch(10, 30, auditindex.Call{Client: "bob"}), false)
 	add(batch(20, 1<<38, auditindex.Call{Client: "bob"}), true)
 	days, err := s.Days(t.Context())
-	want := []auditindex.Indexed{{Day: "2026-01-09", Next: 1 << 38, Calls: 2, Broken: 2, Complete: true}}
+	want := []auditindex.DayProgress{{Day: "2026-01-09", Next: 1 << 38, Calls: 2, Broken: 2, Complete: true}}
 	if diff := cmp.Diff(want, days); diff != "" || err != nil {
 		t.Fatalf("%v, days (-want +got):\n%s", err, diff)
 	}
