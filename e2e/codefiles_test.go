@@ -34,7 +34,7 @@ func (s *workspace) gitFiles() []string {
 	var want []string
 	for name := range strings.SplitSeq(s.git("ls-files", "-z", "-co", "--exclude-standard"), "\x00") {
 		steps := strings.Split(name, "/")
-		hidden := func(step string) bool { return step == ".env" || strings.HasPrefix(step, ".env.") || step == ".remit" }
+		hidden := func(step string) bool { return strings.HasPrefix(step, ".env") || step == ".npmrc" || step == ".remit" }
 		if name == "" || slices.ContainsFunc(steps, hidden) {
 			continue
 		}

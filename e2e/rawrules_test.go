@@ -189,8 +189,8 @@ var deniedInBooster = []string{
 	".env", ".env.local", "config/.env.production", "secrets/k.txt", "a/secrets/k.txt", "secrets/deep/er/k.txt", ".git/config", ".git/HEAD",
 	"server.key", "a/b/server.key", "docs/.key", "cert.pem", "a/b/cert.pem", "SERVER.KEY", "a/x.Pem",
 	"node_modules/x/index.js", "a/node_modules/x/index.js", "pkg/__pycache__/m.pyc",
-	"token", "token.json", "api_token.txt", "my-token-v2.md", "a/api.token", "a/credentials", "aws-credentials.md", "credentials/x.md",
-	"password.txt", "db_password", "a/db.password/x.md", "Token.json",
+	"token", "token.json", "api_token.txt", "my-token-v2.yaml", "a/api-token.csv", "a/credentials", "aws-credentials.ini",
+	"password.txt", "db_password", "a/db_passwords.toml", "Token.json", "a/.npmrc", ".ssh/known_hosts", "id_rsa", "terraform.tfstate",
 }
 
 // TestDeniedRevealsNothing checks that a denied path gets the same bytes whether or not the file

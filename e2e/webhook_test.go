@@ -72,7 +72,7 @@ func TestWebhook(t *testing.T) {
 	agent := s.token("--name", "bot", "--scopes", "*", "--user", "ada")
 	w := s.serveWith([]string{"REMIT_WEBHOOK_SECRET=" + h.secret}, "--webhook", server.URL+"/hook")
 	began := time.Now()
-	if got := w.post("/tools/write_memory_entry", entryArgs, bearer(agent)); got.status != http.StatusAccepted {
+	if got := w.post("/tools/write_memory_entry", entryArgs, bearer(agent)); got.status != http.StatusForbidden || !strings.Contains(string(got.body), `"pending"`) {
 		t.Fatalf("the write is not pending: %d %s", got.status, got.body)
 	}
 	first, second := h.next(t), h.next(t)
@@ -83,7 +83,7 @@ func TestWebhook(t *testing.T) {
 	if told.Type != "approval.requested" || told.Tool != "learning-os/write_memory_entry" || told.Principal != "agent:bot" || told.URL != w.url+"/console/approvals/"+told.ID {
 		t.Errorf("got %+v", told)
 	}
-	if got := w.post("/tools/write_memory_entry", entryArgs, bearer(agent)); got.status != http.StatusAccepted || s.read(".claude/memory/decisions.jsonl") != "" {
+	if got := w.post("/tools/write_memory_entry", entryArgs, bearer(agent)); got.status != http.StatusForbidden || !strings.Contains(string(got.body), `"pending"`) || s.read(".claude/memory/decisions.jsonl") != "" {
 		t.Errorf("without an approval: %d %s", got.status, got.body)
 	}
 	if got := s.person("approvals", "approve", told.ID, "--root", s.root); got.code != 0 {
