@@ -99,7 +99,7 @@ func (m *Memory) read(r *http.Request, limit int64) ([]byte, error) {
 		case len(data) < cap(data):
 			continue
 		}
-		// One byte more than size, to see the end.
+		// The buffer has one byte more than size, so that the next Read can return io.EOF.
 		more := min((growth-1)*int64(cap(data)), size+1-int64(cap(data)))
 		if err := m.take(r.Context(), copies*more); err != nil {
 			return nil, err

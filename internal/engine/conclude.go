@@ -45,8 +45,8 @@ func (w *work) conclude(ctx context.Context, answer jsontree.Value, err error) R
 	return result
 }
 
-// withPath adds the path argument to an error of the named shape, which carries the path wherever
-// the call had one.
+// withPath adds the path argument of the call to its error, if the tool's error shape is
+// contract.Named and the error has no path yet.
 func (w *work) withPath(e *contract.Error) *contract.Error {
 	path, given := w.call.Args.Get("path")
 	if _, has := e.Details["path"]; has || !given || path.Kind != jsontree.String || w.tool.Shape != contract.Named {

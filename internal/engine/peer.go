@@ -76,8 +76,8 @@ type Question struct {
 	Key    string         `json:"key"` // identifies the answer; the same in every attempt of a call
 	Needs  Capability     `json:"needs"`
 	Params jsontree.Value `json:"params"` // in the format of the protocol
-	// Guarded questions decide what a caller may do. An answer counts only if it is certain that
-	// the question was asked.
+	// Guarded marks a question whose answer decides what the caller may do. An answer is accepted
+	// only if an earlier attempt of this call certainly asked the question.
 	Guarded bool `json:"guarded,omitempty"`
 }
 

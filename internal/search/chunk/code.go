@@ -62,9 +62,9 @@ type cutter struct {
 // maxDepth limits the nesting of declarations that are distinguished.
 const maxDepth = 6
 
-// cover divides a range of lines into stretches: one for each declaration, or several if it is long
-// and contains others, and some for the lines between them, which get the name of the surrounding
-// declaration.
+// cover divides a range of lines into stretches. Each declaration is one stretch; a long
+// declaration that contains others is divided further. Lines between declarations get stretches
+// with the name of the surrounding declaration.
 func (c *cutter) cover(from, to int, around string, symbols []outline.Symbol, depth int) {
 	at := from
 	for i := 0; i < len(symbols); {

@@ -48,8 +48,9 @@ func tokens(pattern string) []token {
 	return all
 }
 
-// matchesEnd reports whether the rest of a pattern matches the end of a path. dir/** matches the
-// folder itself as well as its contents.
+// matchesEnd reports whether the rest of a pattern matches nothing, which is what is left when the
+// whole path has been read. /** does, because dir/** matches the folder itself as well as its
+// contents.
 func matchesEnd(pattern string) bool {
 	switch pattern {
 	case "", "*", "**", "/**", "**/", "/**/":

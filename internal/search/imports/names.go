@@ -322,8 +322,8 @@ func splitName(name string) (namespace, simple string) {
 	return name[:max(dot, 0)], name[dot+1:]
 }
 
-// declaringLanguages are the languages in which a file may declare names other than its own, by
-// extension.
+// declaringLanguages maps file extensions to the languages in which a file may declare names that
+// differ from the name of the file.
 var declaringLanguages = map[string]string{".kt": "kotlin", ".scala": "scala", ".cs": "csharp", ".php": "php"}
 
 // resolveNames returns the files of names that are imported individually, and of those imported as

@@ -5,9 +5,10 @@ import "golang.org/x/sys/cpu"
 // hasVectorScan reports whether the CPU supports scan.
 func hasVectorScan() bool { return cpu.X86.HasAVX2 }
 
-// scan searches the places of data from at on, as long as at least 32 are left and the CPU has the
-// instructions for it. It returns the first block of 32 places of which some may match, with a bit
-// of marks set for each of these; or the place it reached, and no marks.
+// scan searches data from the offset at, in blocks of 32 places, while at least 32 are left and if
+// the CPU has the instructions for it. It returns the start of the first block in which some places
+// may match, and in marks one bit for each such place. If there is no such block, it returns the
+// place that it reached, and zero.
 func (n *nibbles) scan(data []byte, at, until int) (block int, marks uint32) {
 	whole := min(until, len(data)-(window-1)) - at
 	if whole < 32 || !hasVectorScan() {

@@ -7,8 +7,8 @@
 //     prefilter searches them all at once (prefilter.go), and only lines that contain one are read.
 //     If the pattern consists of literals alone, this stage decides. A single literal that occurs
 //     in many lines is found with bitmaps (bitmap.go).
-//  2. A deterministic automaton, built while it runs, reads those lines, or the whole text if there
-//     are no literals (lazydfa.go), then several places at once (lanes.go).
+//  2. A deterministic automaton, built while it runs, reads those lines (lazydfa.go). If there are
+//     no literals, it reads the whole text, several parts at once (lanes.go).
 //  3. If it gets too many states, the NFA it is built from (automaton.go) reads on without caching
 //     any (nfa.go).
 //

@@ -51,8 +51,8 @@ func (t *Tools) readRange(ctx context.Context, in ReadIn) (ReadOut, error) {
 	}, nil
 }
 
-// lineRange collects the lines first to last of a text while it is read; a last before first means
-// all that fit.
+// lineRange collects the lines first to last of a text while it is read. If last is less than
+// first, it collects all lines from first on, as far as they fit in maxRange.
 type lineRange struct {
 	first, last int
 

@@ -215,11 +215,11 @@ func seek(t *testing.T, s books.Store) {
 		}
 		got := make([]byte, c.size)
 		if _, err := io.ReadFull(body, got); err != nil || string(got) != content[c.at:c.at+c.size] {
-			t.Errorf("%d bytes at %d are others, error %v", c.size, c.at, err)
+			t.Errorf("%d bytes at %d differ, error %v", c.size, c.at, err)
 		}
 	}
 	if end, err := body.Seek(0, io.SeekEnd); err != nil || end != int64(len(content)) {
-		t.Errorf("the end is at %d, error %v", end, err)
+		t.Errorf("the end is at %d, want %d, error %v", end, len(content), err)
 	}
 	if n, err := body.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
 		t.Errorf("at the end: %d bytes, error %v", n, err)

@@ -112,7 +112,7 @@ func ask(ctx context.Context, e Embedder, keys []Key, texts map[Key]string, made
 		return err
 	}
 	if len(vectors) != len(keys) {
-		return fmt.Errorf("%d vectors for %d texts", len(vectors), len(keys))
+		return fmt.Errorf("the model returned %d vectors for %d texts", len(vectors), len(keys))
 	}
 	for i, key := range keys {
 		made[key] = vectors[i]

@@ -42,7 +42,7 @@ func idsAreNew(t *testing.T, s tasks.Store) {
 	for _, user := range []string{"ann", "bob", "ann", "ann", "bob", "cyd"} {
 		id := add(t, s, task(user, "x")).ID
 		if id <= last {
-			t.Errorf("the id %d follows %d", id, last)
+			t.Errorf("the new id %d is not greater than the previous id %d", id, last)
 		}
 		if err := s.Delete(t.Context(), user, id); err != nil {
 			t.Fatal(err)

@@ -215,11 +215,11 @@ func sweepGone(t *testing.T, s Stores) {
 	back := replace(t, s.Here, code("a", "4"))
 	expectSince(t, s.Here, third, of(back, code("a", "4")))
 	if list, _ := load(t, s.OtherWorkspace, 0); len(list) != 300 {
-		t.Errorf("%d are gone elsewhere, want 300", len(list))
+		t.Errorf("the other workspace lists %d removed sources, want 300", len(list))
 	}
 	sweepOf(t, s.OtherWorkspace, 0)
 	if list, newest := load(t, s.OtherWorkspace, 0); len(list) != 0 || newest != 300 {
-		t.Errorf("%d are gone elsewhere, newest %d", len(list), newest)
+		t.Errorf("the other workspace lists %d removed sources, newest %d; want 0 and 300", len(list), newest)
 	}
 	expectSince(t, s.OtherWorkspace, 300)
 }
