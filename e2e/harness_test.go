@@ -200,17 +200,24 @@ type outcome struct {
 // remit runs one command of the binary in the workspace.
 func (s *workspace) remit(args ...string) outcome {
 	s.t.Helper()
+	return s.runWith(func(cmd *exec.Cmd) (string, error) { return "", cmd.Run() }, args)
+}
+
+// runWith runs one command of the binary with run, which returns what else was shown.
+func (s *workspace) runWith(run func(cmd *exec.Cmd) (shown string, err error), args []string) outcome {
+	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), timeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, remitBin, args...)
 	cmd.Dir, cmd.Env = s.root, environment(s.env...)
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut
+	shown, err := run(cmd)
 	var exit *exec.ExitError
-	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
+	if err != nil && !errors.As(err, &exit) {
 		s.t.Fatalf("remit %s: %v", strings.Join(args, " "), err)
 	}
-	return outcome{cmd.ProcessState.ExitCode(), out.String(), errOut.String()}
+	return outcome{cmd.ProcessState.ExitCode(), out.String(), errOut.String() + shown}
 }
 
 // verifyAudit fails the test unless "remit audit verify" succeeds.

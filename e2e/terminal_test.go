@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -65,18 +64,7 @@ func runAtTerminal(cmd *exec.Cmd, answer string) (shown string, err error) {
 // consents.
 func (s *workspace) person(args ...string) outcome {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), timeout)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, remitBin, args...)
-	cmd.Dir, cmd.Env = s.root, environment(s.env...)
-	var out, errOut bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errOut
-	shown, err := runAtTerminal(cmd, "")
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		s.t.Fatalf("remit %s: %v", strings.Join(args, " "), err)
-	}
-	return outcome{cmd.ProcessState.ExitCode(), out.String(), errOut.String() + shown}
+	return s.runWith(func(cmd *exec.Cmd) (string, error) { return runAtTerminal(cmd, "") }, args)
 }
 
 // scriptPerson runs a command of a script with a person at the terminal. Its usage is
