@@ -22,7 +22,11 @@ var (
 // modernServers are the ways to start a server.
 var modernServers = map[string]func(s *workspace, args ...string) modernServer{
 	"stdio": func(s *workspace, args ...string) modernServer { return s.stdio(args...) },
-	"http":  func(s *workspace, args ...string) modernServer { return s.serve(args...) },
+	"http": func(s *workspace, args ...string) modernServer {
+		w := s.serve(args...)
+		w.token = s.dialogToken()
+		return w
+	},
 }
 
 func onEachModernServer(t *testing.T, test func(t *testing.T, start func(s *workspace, args ...string) modernServer)) {
@@ -85,6 +89,7 @@ func (c call) mustAsk(t *testing.T, s modernServer, answer string) call {
 		c.answers = fmt.Sprintf(`{%q:%s}`, key, answer)
 	}
 	c.state = r.State
+	time.Sleep(readingTime)
 	return c
 }
 

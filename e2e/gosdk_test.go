@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -70,6 +71,10 @@ func (s *workspace) client(p person, version string, args ...string) *session {
 func (s *workspace) clientOver(transport string, p person, version string, args ...string) *session {
 	s.t.Helper()
 	session := transports[transport](s, args)
+	if wired, ok := session.transport.(*mcp.StreamableClientTransport); ok && p != nil {
+		// Over HTTP the answers of a person count only with a token that says so.
+		wired.HTTPClient = &http.Client{Transport: withToken(s.dialogToken())}
+	}
 	c := mcp.NewClient(&mcp.Implementation{Name: "gosdk", Version: "1.8.0"}, &mcp.ClientOptions{ElicitationHandler: p})
 	ctx, cancel := context.WithTimeout(s.t.Context(), timeout)
 	defer cancel()
@@ -79,6 +84,15 @@ func (s *workspace) clientOver(transport string, p person, version string, args 
 	}
 	s.t.Cleanup(session.end)
 	return session
+}
+
+// withToken sends a token with every request.
+type withToken string
+
+func (w withToken) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+string(w))
+	return http.DefaultTransport.RoundTrip(r)
 }
 
 // end closes the session. The server must exit with code 0 and without unexpected log lines.
@@ -461,6 +475,7 @@ func accept(t *testing.T) person {
 				t.Errorf("the question does not show %q:\n%s", part, r.Params.Message)
 			}
 		}
+		time.Sleep(readingTime)
 		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{}}, nil
 	}
 }
@@ -482,6 +497,9 @@ const elicitationFails = "failed to show"
 
 // declinesAtOnce names the case of a client that declines faster than a person can decide.
 const declinesAtOnce = "declined at once, so not shown"
+
+// acceptsAtOnce names the case of a client that accepts faster than a person can decide.
+const acceptsAtOnce = "accepted at once, so not shown"
 
 // callThatFails makes a call that the client itself aborts because its elicitation failed.
 func (s *session) callThatFails(tool string, args any) toolResult {
@@ -507,6 +525,7 @@ func TestGoClientElicitation(t *testing.T) {
 		{"accepted after a while", after(decisionTime, "accept"), "", "used"},
 		{"declined", after(decisionTime, "decline"), `"status":"denied"`, "denied"},
 		{declinesAtOnce, after(0, "decline"), `"status":"pending"`, "pending"},
+		{acceptsAtOnce, after(0, "accept"), `"status":"pending"`, "pending"},
 		{"closed without a choice", after(decisionTime, "cancel"), `"status":"pending"`, "pending"},
 		{elicitationFails, func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 			return nil, errors.New("no window")
@@ -526,7 +545,7 @@ func TestGoClientElicitation(t *testing.T) {
 					} else {
 						got = c.call("write_memory_entry", decision)
 					}
-					if test.name == declinesAtOnce && time.Since(began) > 250*time.Millisecond {
+					if (test.name == declinesAtOnce || test.name == acceptsAtOnce) && time.Since(began) > 250*time.Millisecond {
 						return // the machine was too busy to answer at once
 					}
 					lines := s.memory("decisions.jsonl")
@@ -656,6 +675,7 @@ func TestGoClientAnswersTwice(t *testing.T) {
 				if len(shown) == 2 {
 					content["reason"] = "it is time"
 				}
+				time.Sleep(readingTime)
 				return &mcp.ElicitResult{Action: "accept", Content: content}, nil
 			}, version, "--toolsets", "conformance")
 			r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "test_guarded_elicitation"})

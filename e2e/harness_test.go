@@ -83,6 +83,7 @@ type workspace struct {
 	database string // URL of a PostgreSQL database; empty for SQLite in the workspace
 	books    string // address of the library; empty for a folder in the workspace
 	env      []string
+	dialogs  string // a token whose client's answers count as a person's; made on first use
 }
 
 // newWorkspace creates a workspace with the given files.

@@ -28,6 +28,7 @@ type httpServer struct {
 	stderr    *syncBuffer
 	exit      chan struct{} // closed when the process has exited
 	last      atomic.Int64  // id of the last request
+	token     string        // of modern requests; empty for none
 }
 
 var startupLines = regexp.MustCompile(`(?m)^Remit \S+ serves (http://127\.0\.0\.1:\d+) .*\n(?:Console: .*\n)?`)
@@ -212,7 +213,11 @@ func nameOf(params string) string {
 func (w *httpServer) modern(method, members, capabilities string) message {
 	w.t.Helper()
 	params := modernParams(members, capabilities)
-	got := w.post("/mcp", requestLine(fmt.Sprint(w.last.Add(1)), method, params), modernHeaders(method, nameOf(params)))
+	header := modernHeaders(method, nameOf(params))
+	if w.token != "" {
+		header.Set("Authorization", "Bearer "+w.token)
+	}
+	got := w.post("/mcp", requestLine(fmt.Sprint(w.last.Add(1)), method, params), header)
 	return readMessage(w.t, w.workspace.root, append(got.body, '\n'))
 }
 

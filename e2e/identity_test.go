@@ -166,7 +166,10 @@ func TestAgentWithEveryScope(t *testing.T) {
 // accepting the elicitation.
 func checkElicitationWithToken(t *testing.T, w *httpServer, s *workspace, token string) {
 	t.Helper()
-	header := bearer(token)
+	header := http.Header{}
+	if token != "" {
+		header = bearer(token)
+	}
 	begun := w.post("/mcp", requestLine("1", "initialize", `{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"liar","version":"1"}}`), header)
 	header.Set("Mcp-Session-Id", begun.header.Get("Mcp-Session-Id"))
 	args := strings.Replace(entryArgs, "SQLite", "forged", 1)
@@ -183,6 +186,7 @@ func checkElicitationWithToken(t *testing.T, w *httpServer, s *workspace, token 
 		if data, ok := strings.CutPrefix(lines.Text(), "data: "); !ok || json.Unmarshal([]byte(data), &m) != nil || m.Method == "" {
 			continue
 		}
+		time.Sleep(readingTime)
 		if got := w.post("/mcp", `{"jsonrpc":"2.0","id":`+string(m.ID)+`,"result":{"action":"accept","content":{}}}`, header); got.status >= 400 {
 			t.Errorf("the answer was rejected: %d", got.status)
 		}

@@ -309,15 +309,20 @@ func TestConcurrentElicitations(t *testing.T) {
 	s := newWorkspace(t, nil)
 	r := s.stdio("--toolsets", "learning-os")
 	r.initialize(`{"elicitation":{}}`)
+	var questions []string
 	for i := range calls {
 		r.start("write_memory_entry", fmt.Sprintf(entry001, i))
 	}
+	for range calls {
+		question := r.mustNext()
+		questions = append(questions, string(question.ID))
+	}
+	time.Sleep(readingTime)
+	for _, id := range questions {
+		r.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{}}}`, id))
+	}
 	for answered := 0; answered < calls; {
 		m := r.mustNext()
-		if m.Method == "elicitation/create" {
-			r.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{}}}`, m.ID))
-			continue
-		}
 		if got := r.result(m); got.failed {
 			t.Errorf("call %s: %s", m.ID, got.text)
 		}
@@ -353,6 +358,7 @@ func TestDuplicateRequestID(t *testing.T) {
 	question := r.mustNext()
 	r.send(requestLine("77", "tools/call", `{"name":"hello","arguments":{"name":"x"}}`))
 	r.wantFault(r.mustNext(), -32600, "77", "id")
+	time.Sleep(readingTime)
 	r.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{}}}`, question.ID))
 	if got := r.result(r.reply("77")); got.failed {
 		t.Errorf("the first call: %s", got.text)

@@ -22,24 +22,38 @@ export function remit(...args) {
   return execFileSync(bin, args, { env, cwd: tmpdir(), encoding: 'utf8' })
 }
 
-// approve approves a request as a person does: at a terminal, which script(1) provides. The answer
-// is typed after the question, because the program discards what was typed before.
-export async function approve(id, root) {
-  const command = `'${bin}' approvals approve ${id} --root '${root}'`
+// atTerminal runs a command as a person does who consents: at a terminal, which script(1) provides.
+// It returns what the terminal showed. The answer is typed after the question, because the program
+// discards what was typed before.
+async function atTerminal(root, ...args) {
+  const command = [bin, ...args, '--root', root].map((arg) => `'${arg}'`).join(' ')
   const terminal = spawn('script', ['-qec', command, '/dev/null'], { env, cwd: tmpdir() })
   let shown = ''
   let answered = false
   terminal.stdout.on('data', (data) => {
     shown += data
-    const asked = /Type (\S+), the end of the id/.exec(shown)
+    const asked = /Type (\S+), the end of the id|\[(y)\/N\] $/.exec(shown)
     if (asked && !answered) {
       answered = true
-      terminal.stdin.write(`${asked[1]}\n`)
+      terminal.stdin.write(`${asked[1] ?? asked[2]}\n`)
     }
   })
   const [code] = await once(terminal, 'close')
   assert.equal(code, 0, shown)
+  return shown
 }
+
+// approve approves a request.
+export const approve = (id, root) => atTerminal(root, 'approvals', 'approve', id)
+
+// dialogHeaders returns the headers of a client over HTTP whose answers count as those of a person.
+export async function dialogHeaders(root) {
+  const shown = await atTerminal(root, 'token', 'create', '--name', 'dialogs', '--scopes', '*', '--user', '*', '--elicitation')
+  return { Authorization: `Bearer ${/^remit_\S+/m.exec(shown)[0]}` }
+}
+
+// readingTime is how long a person takes to decide, in milliseconds. A faster answer does not count.
+export const readingTime = 400
 
 // contracts returns the contracts of a toolset, as the program prints them.
 const printed = new Map()

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-import { approve, bodyOf, cleanUp, contracts, decision, entries, serve, sets, shared, stdio, unexpectedLog, withEntry, workspace } from './remit.mjs'
+import { approve, bodyOf, cleanUp, contracts, decision, dialogHeaders, entries, readingTime, serve, sets, shared, stdio, unexpectedLog, withEntry, workspace } from './remit.mjs'
 
 // masked replaces the varying fields of an answer with the expected values, if they exist and have
 // the right type.
@@ -43,19 +43,20 @@ function mask(inside, model, [name, ...rest], field) {
 //   allExamples    whether to replay all examples over stdio, or only two of each tool
 export function suite(client, { make, call, Stdio, Http, modern, allExamples }) {
   const transports = {
-    async stdio(t, root, args) {
+    async stdio(t, root, person, args) {
       const transport = new Stdio({ ...stdio(root, ...args), stderr: 'pipe' })
       let stderr = ''
       transport.stderr.on('data', (text) => { stderr += text })
       return [transport, () => assert.equal(unexpectedLog(stderr), '', 'unexpected stderr')]
     },
-    async http(t, root, args) {
-      return [new Http(new URL('/mcp', await serve(t, root, ...args))), () => {}]
+    async http(t, root, person, args) {
+      const headers = person ? await dialogHeaders(root) : {}
+      return [new Http(new URL('/mcp', await serve(t, root, ...args)), { requestInit: { headers } }), () => {}]
     },
   }
   for (const [via, open] of Object.entries(transports)) {
     const connect = async (t, root, person, ...args) => {
-      const [transport, closed] = await open(t, root, args)
+      const [transport, closed] = await open(t, root, person, args)
       const connected = make(person)
       await connected.connect(transport)
       cleanUp(t, async () => {
@@ -179,6 +180,7 @@ function approvalTests(each, connect) {
     const shown = []
     const client = await connect(t, root, async (params) => {
       shown.push(params.message)
+      await sleep(readingTime)
       return { action: 'accept', content: {} }
     }, '--toolsets', 'learning-os')
     const result = await client.callTool({ name: 'write_memory_entry', arguments: decision })
@@ -189,7 +191,7 @@ function approvalTests(each, connect) {
   })
 
   for (const [title, wait, status] of [
-    ['a person declines', 400, 'denied'],
+    ['a person declines', readingTime, 'denied'],
     ['a client declines faster than a person can decide', 0, 'pending'],
   ]) {
     each(title, async (t) => {
@@ -225,6 +227,7 @@ function approvalTests(each, connect) {
     const shown = []
     const client = await connect(t, workspace(), async ({ message }) => {
       shown.push(message)
+      await sleep(readingTime)
       return { action: 'accept', content: shown.length === 1 ? {} : { reason: 'it is time' } }
     }, '--toolsets', 'conformance')
     const result = await client.callTool({ name: 'test_guarded_elicitation', arguments: {} })

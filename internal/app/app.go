@@ -103,7 +103,9 @@ type App struct {
 	log        *slog.Logger
 	root       *workspace.Root
 	storage    *storage
+	records    *audit.Log
 	waiting    *approvals
+	desk       *approval.Desk
 	identities *identities
 	webhook    *webhook.Sender // nil if no webhook is configured
 	stats      *stats.Stats
@@ -185,7 +187,9 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	}
 	a.identities = a.newIdentities()
 	a.calls = a.newCallIndex()
-	a.waiting = &approvals{mode: s.Approve, place: a.storage.place, database: store, page: a.approvalPage}
+	a.records = &audit.Log{Storage: a.storage.records}
+	a.waiting = &approvals{mode: s.Approve, place: a.storage.place, database: store, page: a.approvalPage, audit: a.records}
+	a.desk = &approval.Desk{Open: a.Approvals, Show: a.show, Now: time.Now}
 	if err := a.addWebhook(); err != nil {
 		a.telemetry.Close()
 		return nil, errors.Join(err, root.Close())
@@ -271,7 +275,7 @@ func (a *App) newEngine(sets []*contract.Set, options engine.Options) (*engine.E
 func (a *App) engineOptions() engine.Options {
 	options := engine.Options{
 		Approvals:   a.waiting,
-		Audit:       &audit.Log{Storage: a.storage.records},
+		Audit:       a.records,
 		Observer:    a.stats,
 		Activity:    a.sessions,
 		Idempotency: stored(a.database, func(db *sqlstore.DB) idempotency.Store { return db.Idempotency() }),
@@ -298,6 +302,30 @@ func (a *App) Approvals(ctx context.Context) (approval.Store, error) {
 		return emptyApprovals{}, nil
 	}
 	return a.waiting.open(ctx)
+}
+
+// Desk returns where people decide about requests.
+func (a *App) Desk() *approval.Desk { return a.desk }
+
+// show returns what the call of a request would do now. The request may have come through the URL
+// of a toolset that is not among the selected ones.
+func (a *App) show(ctx context.Context, r approval.Request, seen string) (approval.Shown, error) {
+	shown, err := a.engine.Show(ctx, r, seen)
+	if !errors.Is(err, engine.ErrNotShown) {
+		return shown, err
+	}
+	name, _, _ := strings.Cut(r.Tool, "/")
+	for _, set := range a.addressable() {
+		if set.Name != name {
+			continue
+		}
+		alone, buildErr := a.newEngine([]*contract.Set{set}, a.options)
+		if buildErr != nil {
+			return shown, buildErr
+		}
+		return alone.Show(ctx, r, seen)
+	}
+	return shown, err
 }
 
 // Library returns the books. Their store is opened on first use.

@@ -2,27 +2,20 @@ package app
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"net/http"
 	"os"
-	"path"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
 	"remit/internal/bodies"
-	"remit/internal/contract"
 	"remit/internal/engine"
-	"remit/internal/engine/approval"
 	"remit/internal/engine/ratelimit"
 	"remit/internal/engine/stats"
 	"remit/internal/frontends/auth"
 	"remit/internal/frontends/cli/clients"
 	"remit/internal/frontends/console"
 	"remit/internal/frontends/httpserver"
-	"remit/internal/toolsets/learning"
 )
 
 // newConsole creates the web console.
@@ -41,7 +34,7 @@ func (a *App) newConsole(server *httpserver.Server, authn *auth.Authenticator) (
 		Health:         func(ctx context.Context) map[string]error { return a.health(ctx, server.ShuttingDown()) },
 		Base:           a.baseURL, Secure: a.isSecure(), Identity: func() string { return identityText(authn) },
 		Audit: a.options.Audit, Limiter: ratelimit.NewMemory(), Address: authn.ClientAddress,
-		Preview: a.preview, History: a.books.History, Change: a.books.ChangeTexts, Asset: a.books.Asset,
+		Desk: a.desk, History: a.books.History, Change: a.books.ChangeTexts, Asset: a.books.Asset,
 		Now: time.Now, Log: a.log,
 	}, nil
 }
@@ -106,51 +99,6 @@ func (a *App) consoleClients(base string, needsToken bool) []console.Client {
 		all = append(all, one)
 	}
 	return all
-}
-
-// preview returns the content of a file before and after a call that waits for approval.
-func (a *App) preview(ctx context.Context, r approval.Request) (before, after, name string, ok bool) {
-	_, tool, _ := strings.Cut(r.Tool, "/")
-	if tool == "write_memory_entry" {
-		return a.previewEntry(ctx, r)
-	}
-	if !a.hasBooks() {
-		return "", "", "", false
-	}
-	p, ok, err := a.books.Propose(ctx, tool, r.Arguments)
-	if err != nil {
-		a.log.Warn("cannot show the changes of a request", "request", r.ID, "error", err)
-	}
-	return p.Before, p.After, p.Book + "/" + p.Path, ok && err == nil
-}
-
-// previewTail is how many bytes of a memory file are shown above a new entry.
-const previewTail = 4 << 10
-
-func (a *App) previewEntry(ctx context.Context, r approval.Request) (before, after, name string, ok bool) {
-	file, entry, err := learning.PreviewAppend(r.Arguments)
-	if err != nil {
-		return "", "", "", false
-	}
-	tail, err := a.storage.memory.Tail(ctx, file, a.memoryPolicy(r.Tool), previewTail)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) && contract.AsError(err).Kind != contract.NotFound {
-		return "", "", "", false
-	}
-	return string(tail.Text), string(tail.Text) + string(entry), path.Join(memoryFolder, file), true
-}
-
-// memoryPolicy returns the path policy for reading files in the set of a tool.
-func (a *App) memoryPolicy(tool string) *contract.PathPolicy {
-	set, _, _ := strings.Cut(tool, "/")
-	i := slices.IndexFunc(a.known, func(s *contract.Set) bool { return s.Name == set })
-	if i < 0 {
-		return nil
-	}
-	reader := a.known[i].Find("read_repo_file")
-	if reader == nil {
-		return nil
-	}
-	return reader.PathPolicy("path")
 }
 
 // addConsole adds the pages of the console to mux.

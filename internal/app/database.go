@@ -224,20 +224,23 @@ type approvals struct {
 	mode     approval.Mode
 	place    string // the workspace that approvals are bound to
 	database *database
-	page     func(id string) string // returns the URL of the page for deciding on a request, or ""
-	notify   func(approval.Request) // called for new requests, if not nil
+	// Returns the URL of the page for deciding on a request, or "".
+	page   func(id string) string
+	notify func(approval.Request, approval.Shown) // called for new requests, if not nil
+	audit  engine.Auditor                         // records decisions
 }
 
 var _ engine.Approver = (*approvals)(nil)
 
-// Pass lets a guarded call pass, or returns why not. Only the mode "ask" needs the store.
-func (a *approvals) Pass(ctx context.Context, s approval.Subject, ask approval.Asker) error {
+// Pass lets a guarded call pass, with what the person saw who approved it, or returns why not. Only
+// the mode "ask" needs the store.
+func (a *approvals) Pass(ctx context.Context, s approval.Subject, ask approval.Asker) (seen string, err error) {
 	s.Workspace = a.place
 	gate := &approval.Gate{Mode: a.mode, Page: a.page, OnRequest: a.notify}
 	if a.mode != approval.Auto && a.mode != approval.Deny { // also if no mode is set
 		store, err := a.open(ctx)
 		if err != nil {
-			return approval.StoreUnavailable(s, err)
+			return "", approval.StoreUnavailable(s, err)
 		}
 		gate.Store = store
 	}
@@ -249,7 +252,7 @@ func (a *approvals) open(ctx context.Context) (approval.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &approval.Sealed{Store: db.Approvals(), Secret: secret}, nil
+	return &approval.Recorded{Store: &approval.Sealed{Store: db.Approvals(), Secret: secret}, Audit: a.audit}, nil
 }
 
 // emptyApprovals is an empty store, for listing and deciding while there is no database.

@@ -112,8 +112,12 @@ func TestReplicasShareApprovals(t *testing.T) {
 	if err != nil || len(waiting) != 1 {
 		t.Fatalf("%d wait, %v", len(waiting), err)
 	}
-	now := time.Now()
-	if _, err := store.Decide(t.Context(), waiting[0].ID, approval.Verdict{Approve: true, By: "grace"}, now, now.Add(time.Hour)); err != nil {
+	shown, err := all[1].Desk().Show(t.Context(), waiting[0], "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	decision := approval.Decision{Approve: true, By: "grace", Mark: waiting[0].PageMark(shown.State)}
+	if _, err := all[1].Desk().Decide(t.Context(), waiting[0].ID, decision); err != nil {
 		t.Fatal(err)
 	}
 	if done := call(t, all[2], engine.Call{Tool: "write_memory_entry"}, entry); done.Err != nil {

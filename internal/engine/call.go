@@ -10,23 +10,26 @@ import (
 
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
-	"remit/internal/engine/approval"
 	"remit/internal/engine/identity"
 	"remit/internal/engine/ratelimit"
 )
 
 // Call is one call of a tool, as a front end passes it to the engine.
 type Call struct {
-	Tool         string
-	Args         jsontree.Value  // decoded once, by the front end; null means none
-	Principal    string          // who calls; "" is an anonymous caller
-	Grant        *identity.Grant // what they may do; nil allows everything
-	Frontend     string          // the front end that received the call
-	Client       string          // the client's own name
-	Connection   string          // identifies the connection, if there is one
-	Peer         Peer            // the client while the call runs; nil if it is not reachable
-	Continuation Continuation    // the state of a call that continues
-	Trace        string          // the W3C traceparent of the call, if the client sent one
+	Tool       string
+	Args       jsontree.Value  // decoded once, by the front end; null means none
+	Principal  string          // who calls; "" is an anonymous caller
+	Grant      *identity.Grant // what they may do; nil allows everything
+	Frontend   string          // the front end that received the call
+	Client     string          // the client's own name
+	Connection string          // identifies the connection, if there is one
+	Peer       Peer            // the client while the call runs; nil if it is not reachable
+	// Dialogue means that a person started the client, so that what it answers to a question for
+	// approval counts as the decision of a person. Any process can connect over HTTP and answer
+	// itself.
+	Dialogue     bool
+	Continuation Continuation // the state of a call that continues
+	Trace        string       // the W3C traceparent of the call, if the client sent one
 	// Key is the idempotency key, which makes it safe to repeat the call: a repeat gets the answer
 	// of the first call that was carried out. "" means no key. Tools that only read ignore it. A
 	// call that continues may leave it out.
@@ -44,6 +47,9 @@ type Continuation struct {
 	Approved bool      `json:"approved,omitempty"` // a person has approved exactly this call
 	Asked    time.Time `json:"ended,omitzero"`     // when the previous attempt ended
 	Key      string    `json:"key,omitempty"`      // of the call in its first attempt
+	Seen     string    `json:"seen,omitempty"`     // the Shown.State that the person was shown
+	Asks     int       `json:"asks,omitempty"`     // how often the client was asked to approve
+	Dialogue bool      `json:"dialogue,omitempty"` // Call.Dialogue of the attempt before
 }
 
 // Result is the outcome of a call.
@@ -78,10 +84,14 @@ type Suspension struct {
 func (e *Engine) Call(ctx context.Context, call Call) (Result, error) {
 	tool, err := e.Find(call.Tool)
 	if err != nil {
+		e.Refused(ctx, UnknownTool, Requester{
+			Principal: call.Principal, Frontend: call.Frontend, Client: call.Client, Connection: call.Connection,
+		}, call.Tool)
 		return Result{}, err
 	}
 	w := &work{engine: e, tool: tool, call: call, started: e.Now(), next: call.Continuation}
 	w.next.Attempt++
+	w.next.Dialogue = call.Dialogue
 	ctx = e.Telemetry.Begin(ctx, call.Trace)
 	answer, err := w.run(ctx)
 	return w.conclude(ctx, answer, err), nil
@@ -141,7 +151,7 @@ func (w *work) run(ctx context.Context) (answer jsontree.Value, err error) {
 	if err := w.checkAudit(); err != nil {
 		return answer, err
 	}
-	if err := w.approval(ctx, &args); err != nil {
+	if err := w.approval(ctx, &args, invoke); err != nil {
 		return answer, err
 	}
 	return w.handle(ctx, invoke) // then promised fields only, output schema, budget
@@ -255,6 +265,9 @@ func (w *work) handle(ctx context.Context, invoke invocation) (answer jsontree.V
 	}
 	limited := w.engine.withDeadline(ctx, w.timeout(), w.caller(), w.call.Grant, peer)
 	defer limited.cancel()
+	if w.tool.Approval.Required {
+		limited.seen = w.next.Seen
+	}
 	if !w.tool.Hints.ReadOnly {
 		awaitEarlierWrites(limited)
 	}
@@ -272,7 +285,7 @@ func (w *work) handle(ctx context.Context, invoke invocation) (answer jsontree.V
 // runHandler runs the handler and makes its answer conform to the contract.
 func (w *work) runHandler(ctx context.Context, invoke invocation) (answer jsontree.Value, err error) {
 	w.ran = true
-	out, err := invoke(ctx)
+	out, err := invoke.run(ctx)
 	if err != nil {
 		return answer, err
 	}
@@ -305,76 +318,4 @@ func (w *work) timeoutError(caller context.Context, cause error) error {
 	}
 	return contract.Errorf(contract.Unavailable, "%s took longer than %s and was stopped; try again", w.tool.Name,
 		w.timeout()).Because(cause)
-}
-
-func (w *work) approval(ctx context.Context, args *jsontree.Value) error {
-	if !w.tool.Approval.Required || w.call.Continuation.Approved {
-		return nil
-	}
-	var ask approval.Asker
-	if w.call.Peer != nil && (w.call.Grant == nil || w.engine.pageOf("") != "") {
-		ask = w.askPerson
-	}
-	err := w.engine.Approvals.Pass(ctx, approval.Subject{
-		Principal: w.call.Principal,
-		Tool:      w.tool.ID,
-		Version:   w.tool.Version.String(),
-		Digest:    w.tool.Digest,
-		Arguments: args.Canonical(),
-		Window:    time.Duration(w.tool.Approval.Window),
-		Summary:   w.tool.Title,
-		Asked:     w.call.Continuation.Asked,
-	}, ask)
-	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return w.timeoutError(ctx, err)
-	}
-	w.next.Approved = err == nil
-	return err
-}
-
-// askPerson shows the person at the client exactly what the call would do. People take their time,
-// so later writes of the connection do not wait for them.
-func (w *work) askPerson(ctx context.Context, r approval.Request) (approval.Answer, error) {
-	MarkOrdered(ctx)
-	ctx, cancel := context.WithDeadline(ctx, r.ExpiresAt)
-	defer cancel()
-	question, accepted := w.approvalQuestion(&r)
-	question.Guarded = true
-	answers, err := w.call.Peer.Ask(ctx, []Question{question})
-	if _, later := paused(err); later {
-		return approval.NotShown, fmt.Errorf("%w: %w", approval.ErrAnswerPending, err)
-	}
-	if err != nil {
-		return approval.NotShown, fmt.Errorf("ask the client: %w", err)
-	}
-	answer := answers[question.Key]
-	switch {
-	case answer.Field("action").Text == "accept":
-		return accepted, nil
-	case answer.Field("action").Text == "decline" && accepted == approval.Accepted:
-		return approval.Declined, nil
-	default:
-		// Cancel means that the dialog was closed without a choice. Not opening a page is not a
-		// denial either.
-		return approval.NotShown, nil
-	}
-}
-
-// approvalQuestion returns the question to the client, and what it means if the client accepts. A
-// client with a token belongs to an agent: it may send its person to the page of the request, but
-// its own answer approves nothing.
-func (w *work) approvalQuestion(r *approval.Request) (Question, approval.Answer) {
-	key := "approval-" + r.ID
-	page := w.engine.pageOf(r.ID)
-	if w.call.Grant != nil || page != "" && !w.call.Peer.Can(Forms) && w.call.Peer.Can(Links) {
-		return Link(key, r.Summary+" ("+r.Tool+") asks for your approval. Decide about it on this page.", r.ID, page), approval.Opened
-	}
-	return Form(key, r.Wording(), YesOrNo()), approval.Accepted
-}
-
-func (e *Engine) pageOf(id string) string {
-	if e.ApprovalPage == nil {
-		return ""
-	}
-	return e.ApprovalPage(id)
 }

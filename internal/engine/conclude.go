@@ -94,6 +94,7 @@ func (w *work) record(result *Result, took time.Duration) *audit.Record {
 		Principal: w.call.Principal,
 		Frontend:  w.call.Frontend,
 		Client:    w.call.Client,
+		Session:   w.call.Connection,
 		Tool:      w.tool.ID,
 		Version:   w.tool.Version.String(),
 		Arguments: w.tool.Redacted(&w.call.Args),
@@ -148,6 +149,9 @@ func (e *Engine) report(ctx context.Context, r *audit.Record, info telemetry.Cal
 		slog.String("outcome", r.Outcome),
 		slog.Duration("took", r.Duration),
 		slog.Int("bytes", r.Bytes),
+	}
+	if r.Session != "" {
+		attrs = append(attrs, slog.String("session", r.Session))
 	}
 	if cause := errors.Unwrap(err); cause != nil {
 		attrs = append(attrs, slog.Any("cause", cause))

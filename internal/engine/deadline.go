@@ -18,6 +18,7 @@ type deadline struct {
 	caller Caller
 	grant  *identity.Grant
 	peer   Peer
+	seen   string // see Seen
 
 	mu     sync.Mutex
 	inner  context.Context // set when somebody waits
@@ -122,9 +123,17 @@ type (
 	grantKey    struct{}
 	peerKey     struct{}
 	deadlineKey struct{}
+	seenKey     struct{}
 )
 
-// Value also returns the engine, the caller, the grant and the client.
+// Seen returns the state that a person saw when they approved the call of a handler, or that they
+// saw earlier if a hook asks; see Method.Shows. It is "" if nobody was asked.
+func Seen(ctx context.Context) string {
+	seen, _ := ctx.Value(seenKey{}).(string)
+	return seen
+}
+
+// Value also returns the engine, the caller, the grant, the client and what a person saw.
 func (d *deadline) Value(key any) any {
 	switch key.(type) {
 	case engineKey:
@@ -137,6 +146,8 @@ func (d *deadline) Value(key any) any {
 		return d.peer
 	case deadlineKey:
 		return d
+	case seenKey:
+		return d.seen
 	default:
 		return d.Context.Value(key)
 	}

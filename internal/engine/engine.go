@@ -23,10 +23,10 @@ import (
 // Limiter decides whether a caller may call a tool now.
 type Limiter = ratelimit.Limiter
 
-// Approver returns nil if a call that needs approval may run, and an error that says why not
-// otherwise.
+// Approver returns nil if a call that needs approval may run, with the state that the person saw
+// who approved it, and an error that says why not otherwise.
 type Approver interface {
-	Pass(ctx context.Context, s approval.Subject, ask approval.Asker) error
+	Pass(ctx context.Context, s approval.Subject, ask approval.Asker) (seen string, err error)
 }
 
 // Auditor stores one record per call. A durable record is on disk when Write returns.
@@ -93,7 +93,8 @@ type Engine struct {
 	tools map[string]*Tool
 	list  []*Tool
 	resourceSet
-	changes changes
+	changes  changes
+	refusals refusals
 }
 
 // Tool is a contract bound to its handler.

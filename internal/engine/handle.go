@@ -11,6 +11,7 @@ import (
 
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
+	"remit/internal/engine/approval"
 )
 
 // FileInfo describes a file that was read.
@@ -20,14 +21,22 @@ type FileInfo = fs.FileInfo
 // else.
 type Path struct{ File }
 
-// Handler is a Go method that implements a contract.
-type Handler struct {
-	in, out reflect.Type
-	prepare func(fill func(in reflect.Value) error) (invocation, error)
+// Handler is a Go method that implements a contract. Handle makes one.
+type Handler interface {
+	types() (in, out reflect.Type)
+	// prepare makes a call of the method. fill sets the arguments.
+	prepare(fill func(in reflect.Value) error) (invocation, error)
 }
 
 // invocation is a handler with its arguments, ready to run.
-type invocation func(context.Context) (any, error)
+type invocation interface {
+	run(ctx context.Context) (any, error)
+	// show returns the effect that run would have; false if the handler has no hook that knows it.
+	show(ctx context.Context) (Shown, bool, error)
+}
+
+// Shown is the effect of a call as a person sees it before they decide.
+type Shown = approval.Shown
 
 // Checker is an In with rules that a schema cannot express. Check runs before a person is asked for
 // approval, so that nobody approves a call that would fail anyway.
@@ -39,23 +48,56 @@ type Checker interface {
 // Handle makes a Handler of a method. Its In and Out are structs whose json tags name the fields of
 // the contract; New checks them against the contract. A type with its own UnmarshalJSON gets the
 // bytes as the caller sent them.
-func Handle[In, Out any](method func(context.Context, In) (Out, error)) Handler {
-	return Handler{
-		in:  reflect.TypeFor[In](),
-		out: reflect.TypeFor[Out](),
-		prepare: func(fill func(reflect.Value) error) (invocation, error) {
-			var in In
-			if err := fill(reflect.ValueOf(&in).Elem()); err != nil {
-				return nil, err
-			}
-			if checked, ok := any(in).(Checker); ok {
-				if err := checked.Check(); err != nil {
-					return nil, err
-				}
-			}
-			return func(ctx context.Context) (any, error) { return method(ctx, in) }, nil
-		},
+func Handle[In, Out any](method func(context.Context, In) (Out, error)) *Method[In, Out] {
+	return &Method[In, Out]{handle: method}
+}
+
+// Method is a Handler that takes an In and returns an Out.
+type Method[In, Out any] struct {
+	handle func(context.Context, In) (Out, error)
+	shows  func(context.Context, In) (Shown, error)
+}
+
+// Shows adds the hook that shows the effect of a call to the person who has to approve it. The hook
+// changes nothing. If the effect is still the one that Seen names, it returns that state. The
+// handler makes sure that the state still holds when it has its effect.
+func (m *Method[In, Out]) Shows(hook func(context.Context, In) (Shown, error)) *Method[In, Out] {
+	return &Method[In, Out]{handle: m.handle, shows: hook}
+}
+
+func (*Method[In, Out]) types() (in, out reflect.Type) {
+	return reflect.TypeFor[In](), reflect.TypeFor[Out]()
+}
+
+func (m *Method[In, Out]) prepare(fill func(reflect.Value) error) (invocation, error) {
+	call := &methodCall[In, Out]{method: m}
+	if err := fill(reflect.ValueOf(&call.in).Elem()); err != nil {
+		return nil, err
 	}
+	if checked, ok := any(call.in).(Checker); ok {
+		if err := checked.Check(); err != nil {
+			return nil, err
+		}
+	}
+	return call, nil
+}
+
+// methodCall is a Method with its arguments.
+type methodCall[In, Out any] struct {
+	method *Method[In, Out]
+	in     In
+}
+
+func (c *methodCall[In, Out]) run(ctx context.Context) (any, error) {
+	return c.method.handle(ctx, c.in)
+}
+
+func (c *methodCall[In, Out]) show(ctx context.Context) (s Shown, ok bool, err error) {
+	if c.method.shows == nil {
+		return s, false, nil
+	}
+	s, err = c.method.shows(ctx, c.in)
+	return s, true, err
 }
 
 // Content is the Out of a tool that answers with more than data: blocks of text, pictures, sound or
@@ -144,21 +186,22 @@ type binding struct {
 }
 
 func newBinding(c *contract.Contract, h Handler, editions []*contract.Contract) (*binding, error) {
-	if h.in.Kind() != reflect.Struct || h.out.Kind() != reflect.Struct {
-		return nil, mismatch(c, "the handler must accept and return a struct, not %s and %s", h.in, h.out)
+	in, out := h.types()
+	if in.Kind() != reflect.Struct || out.Kind() != reflect.Struct {
+		return nil, mismatch(c, "the handler must accept and return a struct, not %s and %s", in, out)
 	}
 	b := &binding{handler: h}
 	var err error
-	if b.fields, err = inFields(c, h.in); err != nil {
+	if b.fields, err = inFields(c, in); err != nil {
 		return nil, err
 	}
-	if err := checkOut(c, h.out); err != nil {
+	if err := checkOut(c, out); err != nil {
 		return nil, err
 	}
-	if err := checkSurplus(c, h.in, "input", editions); err != nil || c.Content {
+	if err := checkSurplus(c, in, "input", editions); err != nil || c.Content {
 		return b, err
 	}
-	return b, checkSurplus(c, h.out, "output", editions)
+	return b, checkSurplus(c, out, "output", editions)
 }
 
 // prepare decodes the arguments into the handler's struct and checks them.

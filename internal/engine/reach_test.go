@@ -202,14 +202,14 @@ func (p *linkPeer) Ask(_ context.Context, questions []engine.Question) (map[stri
 // approver asks with the given Asker and stores the answers.
 type approver struct{ answers []approval.Answer }
 
-func (a *approver) Pass(ctx context.Context, s approval.Subject, ask approval.Asker) error {
+func (a *approver) Pass(ctx context.Context, s approval.Subject, ask approval.Asker) (string, error) {
 	if ask == nil {
 		a.answers = append(a.answers, approval.NotShown)
-		return nil
+		return "", nil
 	}
-	answer, _ := ask(ctx, approval.Request{ID: "r1", Tool: s.Tool, ExpiresAt: time.Now().Add(time.Hour)})
+	answer, _ := ask(ctx, approval.Request{ID: "r1", Tool: s.Tool, ExpiresAt: time.Now().Add(time.Hour)}, approval.Shown{})
 	a.answers = append(a.answers, answer)
-	return nil
+	return "", nil
 }
 
 // TestTokensNeverApprove checks that the answer of a client with a token at most opens the page of
@@ -217,21 +217,25 @@ func (a *approver) Pass(ctx context.Context, s approval.Subject, ask approval.As
 func TestTokensNeverApprove(t *testing.T) {
 	page := func(id string) string { return "https://remit.example/console/approvals/" + id }
 	for _, tc := range []struct {
-		name  string
-		grant *identity.Grant
-		page  func(string) string
-		want  approval.Answer
-		mode  string
+		name     string
+		grant    *identity.Grant
+		dialogue bool
+		page     func(string) string
+		want     approval.Answer
+		mode     string
 	}{
-		{"a person's client", nil, page, approval.Accepted, ""},
-		{"a token", grantOf(t, "*"), page, approval.Opened, "url"},
-		{"a token, and no console", grantOf(t, "*"), nil, approval.NotShown, ""},
+		{"a person's client", nil, true, page, approval.Accepted, ""},
+		{"nobody's client", nil, false, page, approval.Opened, "url"},
+		{"nobody's client, and no console", nil, false, nil, approval.NotShown, ""},
+		{"a token", grantOf(t, "*"), false, page, approval.Opened, "url"},
+		{"a token, and no console", grantOf(t, "*"), false, nil, approval.NotShown, ""},
+		{"a token for dialogs", grantOf(t, "*"), true, page, approval.Accepted, ""},
 	} {
 		gate, peer := &approver{}, &linkPeer{}
 		r := newRig(t, func(o *engine.Options) { o.Approvals, o.ApprovalPage = gate, tc.page })
 		args, _ := jsontree.Parse([]byte(good))
 		if _, err := r.engine.Call(t.Context(), engine.Call{
-			Tool: "note", Args: args, Principal: "x", Grant: tc.grant,
+			Tool: "note", Args: args, Principal: "x", Grant: tc.grant, Dialogue: tc.dialogue,
 			Peer: peer,
 		}); err != nil {
 			t.Fatal(err)

@@ -83,6 +83,7 @@ func (r *request) conclude(ctx context.Context, size int, err error) error {
 		Principal: r.who.Principal,
 		Frontend:  r.who.Frontend,
 		Client:    r.who.Client,
+		Session:   r.who.Connection,
 		Tool:      r.method,
 		Arguments: jsontree.Obj(jsontree.M(r.key, name)),
 		Outcome:   outcome,

@@ -5,11 +5,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-import { bodyOf, cleanUp, contracts, decision, entries, greetingOf, serve, sets, stdio, withEntry, workspace } from '../../clients/remit.mjs'
+import { bodyOf, cleanUp, contracts, decision, dialogHeaders, entries, greetingOf, readingTime, serve, sets, stdio, withEntry, workspace } from '../../clients/remit.mjs'
 
 const transports = {
-  stdio: async (t, root, args) => new StdioTransport({ ...stdio(root, ...args), stderr: 'ignore' }),
-  http: async (t, root, args) => ({ type: 'http', url: `${await serve(t, root, ...args)}/mcp` }),
+  stdio: async (t, root, person, args) => new StdioTransport({ ...stdio(root, ...args), stderr: 'ignore' }),
+  http: async (t, root, person, args) => {
+    const headers = person ? await dialogHeaders(root) : {}
+    return { type: 'http', url: `${await serve(t, root, ...args)}/mcp`, headers }
+  },
 }
 
 // noise matches harmless errors of the SDK in the legacy era over HTTP: it listens before there is
@@ -22,7 +25,7 @@ for (const [via, open] of Object.entries(transports)) {
     const connect = async (t, root, person, ...args) => {
       const errors = []
       const client = await createMCPClient({
-        transport: await open(t, root, args),
+        transport: await open(t, root, person, args),
         capabilities: person ? { elicitation: {} } : {},
         protocolVersionDiscovery: version === '2026-07-28',
         onUncaughtError: (error) => errors.push(error.message),
@@ -51,16 +54,16 @@ for (const [via, open] of Object.entries(transports)) {
       })
     }
 
-    for (const [title, answer, wait, want] of [
-      ['a person accepts', { action: 'accept', content: {} }, 0, [decision.entry]],
-      ['a person declines', { action: 'decline' }, 400, []],
+    for (const [title, answer, want] of [
+      ['a person accepts', { action: 'accept', content: {} }, [decision.entry]],
+      ['a person declines', { action: 'decline' }, []],
     ]) {
       each(title, async (t) => {
         const root = workspace()
         const shown = []
         const client = await connect(t, root, async ({ message }) => {
           shown.push(message)
-          await sleep(wait)
+          await sleep(readingTime)
           return answer
         })
         const result = await client.callTool({ name: 'write_memory_entry', arguments: decision })
@@ -75,6 +78,7 @@ for (const [via, open] of Object.entries(transports)) {
       let asked = 0
       const client = await connect(t, workspace(), async () => {
         asked++
+        await sleep(readingTime)
         return { action: 'accept', content: asked === 1 ? {} : { reason: 'it is time' } }
       }, '--toolsets', 'conformance')
       const result = await client.callTool({ name: 'test_guarded_elicitation', arguments: {} })

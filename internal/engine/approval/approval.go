@@ -49,6 +49,7 @@ const DefaultWindow = time.Hour
 type Subject struct {
 	Workspace string // where the call would take effect
 	Principal string // who calls
+	Frontend  string // the front end that received the call
 	Tool      string // "set/name"
 	Version   string // of the contract, for people
 	Digest    string // of the contract, for Key
@@ -57,6 +58,16 @@ type Subject struct {
 	Window  time.Duration
 	Summary string    // the call in words, for the person who decides
 	Asked   time.Time // when an earlier attempt of the call asked; zero if none did
+	Seen    string    // the state that the question of an earlier attempt showed; "" if none asked
+	Show    Show      // nil if the effect depends on nothing that can change
+}
+
+// show returns the effect of the call; see Show.
+func (s Subject) show(ctx context.Context, seen string) (Shown, error) {
+	if s.Show == nil {
+		return Shown{}, nil
+	}
+	return s.Show(ctx, seen)
 }
 
 // Key returns what an approval is bound to: a hash of the workspace, the principal, the tool, the
@@ -81,9 +92,11 @@ type State string
 
 // The states of a request.
 const (
-	Pending  State = "pending"
-	Approved State = "approved"
-	Denied   State = "denied"
+	Pending   State = "pending"
+	Approved  State = "approved"
+	Denied    State = "denied"
+	Changed   State = "changed"   // approved, but the call would have another effect now
+	Withdrawn State = "withdrawn" // approved, and taken back before a call used it
 )
 
 // Request is one question to a person, with the answer once there is one.
@@ -103,19 +116,21 @@ type Request struct {
 	DecidedAt time.Time // zero while pending
 	DecidedBy string
 	Reason    string
-	UsedAt    time.Time // when a call used the answer; zero before that
+	UsedAt    time.Time // when a call used the answer, or found it changed; zero before that
+	Shown     string    // the Shown.State that the person saw; "" while pending
 	Seal      string    // proves that the decision was made here; see Sealed
 }
 
 // Expired reports whether the request has expired. It is valid until the instant before ExpiresAt.
 func (r Request) Expired(now time.Time) bool { return !now.Before(r.ExpiresAt) }
 
-// Stage returns the state for people: pending, approved, denied, used or expired.
+// Stage returns the state for people: pending, approved, denied, changed, withdrawn, used or
+// expired.
 func (r Request) Stage(now time.Time) string {
 	switch {
 	case !r.UsedAt.IsZero() && r.State == Approved:
 		return "used"
-	case r.UsedAt.IsZero() && r.Expired(now):
+	case r.UsedAt.IsZero() && r.State != Withdrawn && r.Expired(now):
 		return "expired"
 	}
 	return string(r.State)
@@ -124,8 +139,11 @@ func (r Request) Stage(now time.Time) string {
 // Verdict is the decision of a person.
 type Verdict struct {
 	Approve bool
-	By      string // who decided, or the front end that was used
+	By      string // who decided
+	Via     string // how: the front end that was used
+	Address string // where the person is, if that is known; only for records
 	Reason  string // sent to the caller when denied
+	Shown   string // the Shown.State that the person saw
 	Seal    string // set by Sealed
 }
 
@@ -150,14 +168,24 @@ type Store interface {
 	// MaxPending other pending requests.
 	Ask(ctx context.Context, r Request) (Request, error)
 
-	// Take marks the oldest request with this key that is decided, unused and unexpired as used and
-	// returns it; false if there is none. No request is ever returned to two callers.
-	Take(ctx context.Context, key string, now time.Time) (Request, bool, error)
+	// Decided returns the oldest request with this key that is approved or denied, unused and
+	// unexpired; false if there is none. It changes nothing.
+	Decided(ctx context.Context, key string, now time.Time) (Request, bool, error)
+
+	// Take marks the request that Decided returns as used and returns it; false if there is none.
+	// An approval that was given for another state than shown becomes Changed. No request is ever
+	// returned to two callers.
+	Take(ctx context.Context, key, shown string, now time.Time) (Request, bool, error)
 
 	// Decide stores the verdict on a pending request, which is then valid until expires. It returns
 	// a contract.NotFound error if there is no such id. It returns a contract.Conflict error, which
 	// says when and by whom it was decided, if the request is already decided or expired.
 	Decide(ctx context.Context, id string, v Verdict, now, expires time.Time) (Request, error)
+
+	// Withdraw takes back an approval that no call has used, in the name of v.By. It returns a
+	// contract.NotFound error if there is no such id, and a contract.Conflict error if the request
+	// is not approved, used or expired.
+	Withdraw(ctx context.Context, id string, v Verdict, now time.Time) (Request, error)
 
 	// Get returns the request with this id; an unambiguous prefix is enough. It returns a
 	// contract.NotFound error if there is none, and a contract.Invalid error that lists the ids if
@@ -188,11 +216,15 @@ func (r Request) Describe() string {
 	return short.String() + long.String()
 }
 
-// Wording returns the question for the person at a client: who wants to do what, argument by
-// argument. Text of the caller is quoted, so that it cannot pass for ours.
-func (r Request) Wording() string {
-	return fmt.Sprintf("%s (%s, contract %s) asks for your approval.\n\n%s\nAccept to allow this call once, or decline to refuse it. (Request %s)",
-		r.Summary, r.Tool, r.Version, r.Describe(), r.ID)
+// Wording returns the question for the person at a client: who wants to do what, with which effect,
+// argument by argument. Text of the caller is quoted, so that it cannot pass for ours.
+func (r Request) Wording(s Shown) string {
+	effect := s.Text()
+	if effect != "" {
+		effect += "\n"
+	}
+	return fmt.Sprintf("%s (%s, contract %s) asks for your approval.\n\n%s%s\nAccept to allow this call once, or decline to refuse it. (Request %s)",
+		r.Summary, r.Tool, r.Version, effect, r.Describe(), r.ID)
 }
 
 // Sealed is a Store that accepts only decisions that were made with the secret. The database may be
@@ -203,17 +235,35 @@ type Sealed struct {
 	Secret []byte
 }
 
-// Take takes decisions until it finds one with a valid seal. It ignores all others.
-func (s *Sealed) Take(ctx context.Context, key string, now time.Time) (Request, bool, error) {
+// Decided discards decisions without a valid seal until it finds one that has it.
+func (s *Sealed) Decided(ctx context.Context, key string, now time.Time) (Request, bool, error) {
 	for {
-		r, found, err := s.Store.Take(ctx, key, now)
-		if err != nil || !found {
+		r, found, err := s.Store.Decided(ctx, key, now)
+		if err != nil || !found || s.genuine(r) {
 			return r, found, err
 		}
-		if hmac.Equal([]byte(r.Seal), []byte(s.seal(&r))) {
-			return r, true, nil
+		if _, _, err := s.Store.Take(ctx, key, r.Shown, now); err != nil {
+			return r, false, err
 		}
 	}
+}
+
+// Take takes decisions until it finds one with a valid seal. It ignores all others.
+func (s *Sealed) Take(ctx context.Context, key, shown string, now time.Time) (Request, bool, error) {
+	for {
+		r, found, err := s.Store.Take(ctx, key, shown, now)
+		if err != nil || !found || s.genuine(r) {
+			return r, found, err
+		}
+	}
+}
+
+// genuine reports whether the decision was sealed here. A changed one was sealed as an approval.
+func (s *Sealed) genuine(r Request) bool {
+	if r.State == Changed {
+		r.State = Approved
+	}
+	return hmac.Equal([]byte(r.Seal), []byte(s.seal(&r)))
 }
 
 // Decide stores the verdict with its seal. It returns an error if the request shows other arguments
@@ -223,8 +273,8 @@ func (s *Sealed) Decide(ctx context.Context, id string, v Verdict, now, expires 
 	if err != nil {
 		return r, err
 	}
-	shown := Subject{Workspace: r.Workspace, Principal: r.Principal, Tool: r.Tool, Digest: r.Digest, Arguments: r.Arguments}
-	if r.Key != shown.Key() {
+	call := Subject{Workspace: r.Workspace, Principal: r.Principal, Tool: r.Tool, Digest: r.Digest, Arguments: r.Arguments}
+	if r.Key != call.Key() {
 		return r, contract.Errorf(contract.Conflict,
 			"The stored arguments of request %s do not match its key, so the database was changed from outside; the request cannot be decided", id)
 	}
@@ -232,13 +282,14 @@ func (s *Sealed) Decide(ctx context.Context, id string, v Verdict, now, expires 
 	if v.Approve {
 		r.State = Approved
 	}
-	r.DecidedBy, r.ExpiresAt = v.By, expires
+	r.DecidedBy, r.ExpiresAt, r.Shown = v.By, expires, v.Shown
 	v.Seal = s.seal(&r)
 	return s.Store.Decide(ctx, id, v, now, expires)
 }
 
-// seal binds a decision to its call and its expiry. Stores keep times in microseconds, so the seal
-// does too.
+// seal binds a decision to its call, to what the person saw and to its expiry. Stores keep times in
+// microseconds, so the seal does too.
 func (s *Sealed) seal(r *Request) string {
-	return identity.Seal(s.Secret, r.ID, r.Key, string(r.State), r.DecidedBy, strconv.FormatInt(r.ExpiresAt.UnixMicro(), 10))
+	expires := strconv.FormatInt(r.ExpiresAt.UnixMicro(), 10)
+	return identity.Seal(s.Secret, r.ID, r.Key, string(r.State), r.DecidedBy, expires, r.ShownDigest())
 }

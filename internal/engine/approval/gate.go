@@ -29,11 +29,15 @@ var ErrAnswerPending = errors.New("the answer comes with a later call")
 
 // Asker shows a question to the person at the caller's client and waits for the answer. An error
 // counts as NotShown, except for ErrAnswerPending. A nil Asker means that the client cannot ask.
-type Asker func(ctx context.Context, q Request) (Answer, error)
+type Asker func(ctx context.Context, q Request, s Shown) (Answer, error)
 
-// minDeclineTime is the shortest time in which a person can decline. Clients that cannot show a
-// question decline it at once instead of reporting that.
-const minDeclineTime = 300 * time.Millisecond
+// minAnswerTime is the shortest time in which a person can answer. Clients that cannot show a
+// question decline it at once instead of reporting that, or accept whatever they are asked.
+const minAnswerTime = 300 * time.Millisecond
+
+// MaxQuestions is how often one call asks its client. It asks again if what the call would do has
+// changed while the person decided.
+const MaxQuestions = 3
 
 // byClient is stored as the decider if the answer came through the caller's client.
 const byClient = "client"
@@ -47,58 +51,89 @@ type Gate struct {
 	// Page returns the URL of the page where people decide about a request. Nil, or an empty URL,
 	// means that there is no such page.
 	Page func(id string) string
-	// OnRequest is called with every new request. It must not block; it may be nil.
-	OnRequest func(Request)
+	// OnRequest is called with every new request and what it would do. It must not block; it may be
+	// nil.
+	OnRequest func(Request, Shown)
 
 	waiters waiters
 }
 
-// Pass returns nil if the call may run. It never lets a call pass because nobody could be asked.
-// Otherwise the error is of kind denied, of kind pending with the pending request, of kind
-// unavailable, ErrAnswerPending, or that of the context.
-func (g *Gate) Pass(ctx context.Context, s Subject, ask Asker) error {
+// Pass returns nil if the call may run, with the state that the person saw when they approved it,
+// or "" if nobody was asked. It never lets a call pass because nobody could be asked. Otherwise the
+// error is of kind denied, of kind pending with the pending request, of kind unavailable,
+// ErrAnswerPending, that of Show, or that of the context.
+func (g *Gate) Pass(ctx context.Context, s Subject, ask Asker) (seen string, err error) {
 	switch g.Mode {
 	case Auto:
-		return nil
+		return "", nil
 	case Deny:
-		return contract.Errorf(contract.Denied, "This server denies every call that needs approval (--approve deny), so %s was not run", s.Tool)
+		return "", contract.Errorf(contract.Denied, "This server denies every call that needs approval (--approve deny), so %s was not run", s.Tool)
 	}
-	if settled, err := g.settle(ctx, s); settled {
-		return err
+	p := &passage{Gate: g, Subject: s}
+	if settled, err := p.settle(ctx); settled {
+		return p.seen, err
 	}
-	if ask == nil {
-		return g.wait(ctx, s, nil)
+	for range MaxQuestions {
+		if ask == nil {
+			break
+		}
+		again, err := p.askClient(ctx, ask)
+		if err != nil {
+			return "", err
+		}
+		// Whatever the client answered, somebody may have decided in another front end meanwhile,
+		// and an identical call may have used the approval of this one.
+		if settled, err := p.settle(ctx); settled {
+			return p.seen, err
+		}
+		if !again {
+			break
+		}
 	}
-	return g.askClient(ctx, s, ask)
+	return "", p.wait(ctx)
 }
 
-// askClient asks through the caller's client, and returns the pending request if that gives no
-// answer.
-func (g *Gate) askClient(ctx context.Context, s Subject, ask Asker) error {
-	q, err := g.question(ctx, s)
+// passage is one call that waits at the gate.
+type passage struct {
+	*Gate
+	Subject
+	seen    string // the state that the person saw who approved the call
+	changed bool   // the call was approved, but would have another effect now
+	unshown error  // why the client did not show the question
+}
+
+// askClient asks through the caller's client and stores the answer. again is true if what the call
+// would do changed while the person decided.
+func (p *passage) askClient(ctx context.Context, ask Asker) (again bool, err error) {
+	shown, err := p.show(ctx, p.Seen)
 	if err != nil {
-		return err
+		return false, err
 	}
-	answer, unshown := g.show(ctx, s, q, ask)
-	if ctx.Err() != nil {
-		return ctx.Err()
+	q, err := p.question(ctx, shown)
+	if err != nil {
+		return false, err
 	}
-	if errors.Is(unshown, ErrAnswerPending) {
-		return unshown
+	answer, unshown := p.askShown(ctx, q, shown, ask)
+	p.unshown = unshown
+	switch {
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case errors.Is(unshown, ErrAnswerPending):
+		return false, unshown
+	case answer == Opened:
+		if p.waiters.join(p.Principal) {
+			p.await(ctx, q)
+			p.waiters.leave(p.Principal)
+		}
+		return false, nil
+	case answer == Accepted:
+		now, err := p.show(ctx, shown.State)
+		if err != nil || now.State != shown.State {
+			p.Asked, p.changed = time.Time{}, true
+			return true, err
+		}
 	}
-	if answer == Opened && g.waiters.join(s.Principal) {
-		g.await(ctx, q)
-		g.waiters.leave(s.Principal)
-	}
-	if err := g.decide(ctx, s, q, answer); err != nil {
-		return err
-	}
-	// Whatever the client answered, somebody may have decided in another front end meanwhile, and
-	// an identical call may have used the approval of this one.
-	if settled, err := g.settle(ctx, s); settled {
-		return err
-	}
-	return g.wait(ctx, s, unshown)
+	return false, p.decide(ctx, q, shown, answer)
 }
 
 // pageTimeout is how long a call waits for a person who opened the page of its request, and
@@ -126,71 +161,93 @@ func (g *Gate) await(ctx context.Context, q Request) {
 	}
 }
 
-// settle uses a decision that exists already; false if there is none.
-func (g *Gate) settle(ctx context.Context, s Subject) (bool, error) {
-	r, found, err := g.Store.Take(ctx, s.Key(), g.now())
+// settle uses a decision that exists already; false if there is none. An approval for another
+// effect than the call would have now is used up, and does not count.
+func (p *passage) settle(ctx context.Context) (bool, error) {
+	decision, found, err := p.Store.Decided(ctx, p.Key(), p.now())
+	if err != nil {
+		return true, storeFailed(ctx, p.Subject, err)
+	}
+	var shown Shown
+	if found && decision.State == Approved {
+		if shown, err = p.show(ctx, decision.Shown); err != nil {
+			return true, err
+		}
+	}
+	if !found {
+		return false, nil
+	}
+	r, found, err := p.Store.Take(ctx, p.Key(), shown.State, p.now())
 	switch {
 	case err != nil:
-		return true, storeFailed(ctx, s, err)
+		return true, storeFailed(ctx, p.Subject, err)
 	case !found:
+		return false, nil
+	case r.State == Changed:
+		p.changed = true
 		return false, nil
 	case r.State != Approved:
 		return true, denial(r)
 	}
+	p.seen = r.Shown
 	return true, nil
 }
 
-// question returns the pending request for s, and creates it if there is none.
-func (g *Gate) question(ctx context.Context, s Subject) (Request, error) {
-	now, id := g.now(), g.newID()
-	q, err := g.Store.Ask(ctx, Request{
-		ID: id, Key: s.Key(),
-		Workspace: s.Workspace, Principal: s.Principal, Tool: s.Tool, Version: s.Version, Digest: s.Digest,
-		Arguments: s.Arguments, Summary: s.Summary,
-		State: Pending, CreatedAt: now, ExpiresAt: now.Add(s.window()),
+// question returns the pending request for the call, and creates it if there is none.
+func (p *passage) question(ctx context.Context, shown Shown) (Request, error) {
+	now, id := p.now(), p.newID()
+	q, err := p.Store.Ask(ctx, Request{
+		ID: id, Key: p.Key(),
+		Workspace: p.Workspace, Principal: p.Principal, Tool: p.Tool, Version: p.Version, Digest: p.Digest,
+		Arguments: p.Arguments, Summary: p.Summary,
+		State: Pending, CreatedAt: now, ExpiresAt: now.Add(p.window()),
 	})
 	if err != nil {
-		return Request{}, storeFailed(ctx, s, err)
+		return Request{}, storeFailed(ctx, p.Subject, err)
 	}
-	if q.ID == id && g.OnRequest != nil {
-		g.OnRequest(q)
+	if q.ID == id && p.OnRequest != nil {
+		p.OnRequest(q, shown)
 	}
 	return q, nil
 }
 
-// show asks the person at the client. The error says why the question was not shown.
-func (g *Gate) show(ctx context.Context, s Subject, q Request, ask Asker) (Answer, error) {
-	start := s.Asked
+// askShown asks the person at the client. The error says why the question was not shown.
+func (p *passage) askShown(ctx context.Context, q Request, shown Shown, ask Asker) (Answer, error) {
+	start := p.Asked
 	if start.IsZero() {
-		start = g.now()
+		start = p.now()
 	}
-	answer, err := ask(ctx, q)
+	answer, err := ask(ctx, q, shown)
 	if err != nil {
 		return NotShown, err
 	}
-	if answer == Declined && g.now().Sub(start) < minDeclineTime {
-		return NotShown, errors.New("the client declined before a person could see the question")
+	if (answer == Accepted || answer == Declined) && p.now().Sub(start) < minAnswerTime {
+		return NotShown, errors.New("the client answered before a person could read the question")
 	}
 	return answer, nil
 }
 
 // decide stores the answer of the client, if a person gave one.
-func (g *Gate) decide(ctx context.Context, s Subject, q Request, answer Answer) error {
+func (p *passage) decide(ctx context.Context, q Request, shown Shown, answer Answer) error {
 	if answer != Accepted && answer != Declined {
 		return nil
 	}
-	now := g.now()
-	v := Verdict{Approve: answer == Accepted, By: byClient}
-	_, err := g.Store.Decide(ctx, q.ID, v, now, now.Add(s.window()))
+	now := p.now()
+	v := Verdict{Approve: answer == Accepted, By: byClient, Via: p.Frontend, Shown: shown.State}
+	_, err := p.Store.Decide(ctx, q.ID, v, now, now.Add(p.window()))
 	if err == nil || contract.AsError(err).Kind == contract.Conflict {
 		return nil // on a conflict the earlier decision counts
 	}
-	return storeFailed(ctx, s, err)
+	return storeFailed(ctx, p.Subject, err)
 }
 
 // wait ends the call with the request that a person must still decide.
-func (g *Gate) wait(ctx context.Context, s Subject, unshown error) error {
-	q, err := g.question(ctx, s)
+func (p *passage) wait(ctx context.Context) error {
+	shown, err := p.show(ctx, "")
+	if err != nil {
+		return err
+	}
+	q, err := p.question(ctx, shown)
 	if err != nil {
 		return err
 	}
@@ -199,9 +256,12 @@ func (g *Gate) wait(ctx context.Context, s Subject, unshown error) error {
 		"status":     string(Pending),
 		"expires_at": q.ExpiresAt.UTC().Format(time.RFC3339),
 	}
+	if p.changed {
+		details["reason"] = "changed since it was approved"
+	}
 	where := ""
-	if g.Page != nil && g.Page(q.ID) != "" {
-		details["url"] = g.Page(q.ID)
+	if p.Page != nil && p.Page(q.ID) != "" {
+		details["url"] = p.Page(q.ID)
 		where = fmt.Sprintf(" (%s)", details["url"])
 	}
 	// Agents read this, so it names no command that approves.
@@ -209,7 +269,7 @@ func (g *Gate) wait(ctx context.Context, s Subject, unshown error) error {
 		"Approval needed: request %s waits for a person, who decides in the console%s or at a terminal. "+
 			"Repeat the same call after that.", q.ID, where).
 		With("approval", details).
-		Because(unshown)
+		Because(p.unshown)
 }
 
 func denial(r Request) error {

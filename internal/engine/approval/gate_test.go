@@ -78,18 +78,18 @@ func TestModesWithoutQuestion(t *testing.T) {
 	broken := &fake{fail: errors.New("must not be used")}
 	ask := answering(approval.Accepted, nil)
 	auto := &approval.Gate{Mode: approval.Auto, Store: broken}
-	if err := auto.Pass(t.Context(), subject(), ask); err != nil {
+	if _, err := auto.Pass(t.Context(), subject(), ask); err != nil {
 		t.Errorf("auto: %v", err)
 	}
 	deny := &approval.Gate{Mode: approval.Deny, Store: broken}
-	err := deny.Pass(t.Context(), subject(), ask)
+	_, err := deny.Pass(t.Context(), subject(), ask)
 	isError(t, err, contract.Denied, "This server denies every call that needs approval (--approve deny), so learning-os/write_file was not run")
 }
 
 func TestPendingSaysHowToContinue(t *testing.T) {
 	at := time.Date(2026, 8, 1, 14, 0, 0, 0, time.FixedZone("CEST", 2*60*60))
 	g := &approval.Gate{Store: &fake{}, Now: func() time.Time { return at }, NewID: func() string { return "7kq2m" }}
-	err := g.Pass(t.Context(), subject(), nil)
+	_, err := g.Pass(t.Context(), subject(), nil)
 	isError(t, err, contract.Pending, `Approval needed: request 7kq2m waits for a person, `+
 		`who decides in the console or at a terminal. Repeat the same call after that.`)
 	details(t, err, `{"approval":{"expires_at":"2026-08-01T12:10:00Z","id":"7kq2m","status":"pending"}}`)
@@ -98,15 +98,15 @@ func TestPendingSaysHowToContinue(t *testing.T) {
 func TestApprovalIsForOneCall(t *testing.T) {
 	store := &fake{}
 	g := &approval.Gate{Mode: approval.Ask, Store: store}
-	id := pendingID(t, g.Pass(t.Context(), subject(), nil))
-	if again := pendingID(t, g.Pass(t.Context(), subject(), nil)); again != id {
+	id := pendingID(t, errorOf(g.Pass(t.Context(), subject(), nil)))
+	if again := pendingID(t, errorOf(g.Pass(t.Context(), subject(), nil))); again != id {
 		t.Errorf("repeating the call asks again: %s, then %s", id, again)
 	}
 	decide(t, store, id, approval.Verdict{Approve: true, By: "grace"})
-	if err := g.Pass(t.Context(), subject(), nil); err != nil {
+	if _, err := g.Pass(t.Context(), subject(), nil); err != nil {
 		t.Fatalf("approved: %v", err)
 	}
-	if next := pendingID(t, g.Pass(t.Context(), subject(), nil)); next == id {
+	if next := pendingID(t, errorOf(g.Pass(t.Context(), subject(), nil))); next == id {
 		t.Errorf("the second call waits for the spent request %s", id)
 	}
 }
@@ -118,20 +118,20 @@ func TestDenialIsReturnedOnce(t *testing.T) {
 	} {
 		store := &fake{}
 		g := &approval.Gate{Store: store}
-		id := pendingID(t, g.Pass(t.Context(), subject(), nil))
+		id := pendingID(t, errorOf(g.Pass(t.Context(), subject(), nil)))
 		decide(t, store, id, approval.Verdict{By: "grace", Reason: reason})
 
-		err := g.Pass(t.Context(), subject(), nil)
+		_, err := g.Pass(t.Context(), subject(), nil)
 		isError(t, err, contract.Denied, message)
 		details(t, err, `{"approval":{"id":"`+id+`","status":"denied"}}`)
-		pendingID(t, g.Pass(t.Context(), subject(), nil))
+		pendingID(t, errorOf(g.Pass(t.Context(), subject(), nil)))
 	}
 }
 
 func TestApprovalIsForThisCallOnly(t *testing.T) {
 	store := &fake{}
 	g := &approval.Gate{Store: store}
-	id := pendingID(t, g.Pass(t.Context(), subject(), nil))
+	id := pendingID(t, errorOf(g.Pass(t.Context(), subject(), nil)))
 	decide(t, store, id, approval.Verdict{Approve: true})
 
 	for name, change := range map[string]func(*approval.Subject){
@@ -142,11 +142,11 @@ func TestApprovalIsForThisCallOnly(t *testing.T) {
 	} {
 		other := subject()
 		change(&other)
-		if got := pendingID(t, g.Pass(t.Context(), other, nil)); got == id {
+		if got := pendingID(t, errorOf(g.Pass(t.Context(), other, nil))); got == id {
 			t.Errorf("a call with another %s waits for the same request", name)
 		}
 	}
-	if err := g.Pass(t.Context(), subject(), nil); err != nil {
+	if _, err := g.Pass(t.Context(), subject(), nil); err != nil {
 		t.Errorf("the approved call itself: %v", err)
 	}
 }
@@ -156,9 +156,9 @@ func TestWindows(t *testing.T) {
 		store := &fake{}
 		g := &approval.Gate{Store: store}
 		s := subject()
-		first := pendingID(t, g.Pass(t.Context(), s, nil))
+		first := pendingID(t, errorOf(g.Pass(t.Context(), s, nil)))
 		time.Sleep(s.Window)
-		second := pendingID(t, g.Pass(t.Context(), s, nil))
+		second := pendingID(t, errorOf(g.Pass(t.Context(), s, nil)))
 		if first == second {
 			t.Fatal("an expired question is still the one to answer")
 		}
@@ -166,14 +166,14 @@ func TestWindows(t *testing.T) {
 		time.Sleep(s.Window - 1)
 		decide(t, store, second, approval.Verdict{Approve: true})
 		time.Sleep(s.Window - 1) // the window starts again with the answer
-		if err := g.Pass(t.Context(), s, nil); err != nil {
+		if _, err := g.Pass(t.Context(), s, nil); err != nil {
 			t.Errorf("within the window of the answer: %v", err)
 		}
 
-		third := pendingID(t, g.Pass(t.Context(), s, nil))
+		third := pendingID(t, errorOf(g.Pass(t.Context(), s, nil)))
 		decide(t, store, third, approval.Verdict{Approve: true})
 		time.Sleep(s.Window)
-		pendingID(t, g.Pass(t.Context(), s, nil))
+		pendingID(t, errorOf(g.Pass(t.Context(), s, nil)))
 	})
 }
 
@@ -181,7 +181,7 @@ func TestDefaultWindow(t *testing.T) {
 	store := &fake{}
 	s := subject()
 	s.Window = 0
-	id := pendingID(t, (&approval.Gate{Store: store}).Pass(t.Context(), s, nil))
+	id := pendingID(t, errorOf((&approval.Gate{Store: store}).Pass(t.Context(), s, nil)))
 	r, err := store.Get(t.Context(), id)
 	if err != nil || r.ExpiresAt.Sub(r.CreatedAt) != approval.DefaultWindow {
 		t.Errorf("expires %s after creation, error %v", r.ExpiresAt.Sub(r.CreatedAt), err)
@@ -189,7 +189,7 @@ func TestDefaultWindow(t *testing.T) {
 }
 
 func TestAskClient(t *testing.T) {
-	const minDeclineTime = 300 * time.Millisecond
+	const minAnswerTime = 300 * time.Millisecond
 	for name, c := range map[string]struct {
 		answer approval.Answer
 		err    error
@@ -198,9 +198,10 @@ func TestAskClient(t *testing.T) {
 		state  approval.State
 	}{
 		"accepted":            {answer: approval.Accepted, after: time.Minute, state: approval.Approved},
-		"accepted at once":    {answer: approval.Accepted, state: approval.Approved},
-		"declined":            {answer: approval.Declined, after: minDeclineTime, want: contract.Denied, state: approval.Denied},
-		"declined too early":  {answer: approval.Declined, after: minDeclineTime - 1, want: contract.Pending, state: approval.Pending},
+		"accepted too early":  {answer: approval.Accepted, after: minAnswerTime - 1, want: contract.Pending, state: approval.Pending},
+		"accepted at once":    {answer: approval.Accepted, want: contract.Pending, state: approval.Pending},
+		"declined":            {answer: approval.Declined, after: minAnswerTime, want: contract.Denied, state: approval.Denied},
+		"declined too early":  {answer: approval.Declined, after: minAnswerTime - 1, want: contract.Pending, state: approval.Pending},
 		"declined at once":    {answer: approval.Declined, want: contract.Pending, state: approval.Pending},
 		"not shown":           {answer: approval.NotShown, after: time.Minute, want: contract.Pending, state: approval.Pending},
 		"failed":              {answer: approval.Accepted, err: errors.New("gone"), want: contract.Pending, state: approval.Pending},
@@ -213,7 +214,7 @@ func TestAskClient(t *testing.T) {
 				store := &fake{}
 				g := &approval.Gate{Store: store}
 				asked := ""
-				err := g.Pass(t.Context(), subject(), func(_ context.Context, q approval.Request) (approval.Answer, error) {
+				_, err := g.Pass(t.Context(), subject(), func(_ context.Context, q approval.Request, _ approval.Shown) (approval.Answer, error) {
 					asked = q.ID
 					time.Sleep(c.after)
 					return c.answer, c.err
@@ -253,8 +254,8 @@ func TestDecidedElsewhereMeanwhile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := &fake{}
-				err := (&approval.Gate{Store: store}).Pass(t.Context(), subject(),
-					func(_ context.Context, q approval.Request) (approval.Answer, error) {
+				_, err := (&approval.Gate{Store: store}).Pass(t.Context(), subject(),
+					func(_ context.Context, q approval.Request, _ approval.Shown) (approval.Answer, error) {
 						time.Sleep(time.Second)
 						decide(t, store, q.ID, approval.Verdict{Approve: c.console, By: "console"})
 						return c.client, nil
@@ -272,10 +273,10 @@ func TestAnotherCallUsesTheApproval(t *testing.T) {
 	store := &fake{}
 	g := &approval.Gate{Store: store}
 	asked := ""
-	err := g.Pass(t.Context(), subject(), func(_ context.Context, q approval.Request) (approval.Answer, error) {
+	_, err := g.Pass(t.Context(), subject(), func(_ context.Context, q approval.Request, _ approval.Shown) (approval.Answer, error) {
 		asked = q.ID
 		decide(t, store, q.ID, approval.Verdict{Approve: true})
-		if err := g.Pass(t.Context(), subject(), nil); err != nil {
+		if _, err := g.Pass(t.Context(), subject(), nil); err != nil {
 			t.Errorf("the other call: %v", err)
 		}
 		return approval.Accepted, nil
@@ -289,8 +290,8 @@ func TestCancelledWhileAsking(t *testing.T) {
 	for _, answer := range []approval.Answer{approval.Accepted, approval.Declined, approval.NotShown} {
 		store := &fake{}
 		ctx, cancel := context.WithCancel(t.Context())
-		err := (&approval.Gate{Store: store}).Pass(ctx, subject(),
-			func(ctx context.Context, _ approval.Request) (approval.Answer, error) {
+		_, err := (&approval.Gate{Store: store}).Pass(ctx, subject(),
+			func(ctx context.Context, _ approval.Request, _ approval.Shown) (approval.Answer, error) {
 				cancel()
 				return answer, nil
 			})
@@ -306,7 +307,7 @@ func TestCancelledWhileAsking(t *testing.T) {
 func TestStoreFails(t *testing.T) {
 	down := errors.New("disk on fire")
 	for name, ask := range map[string]approval.Asker{"no client": nil, "a client": answering(approval.Accepted, nil)} {
-		err := (&approval.Gate{Store: &fake{fail: down}}).Pass(t.Context(), subject(), ask)
+		_, err := (&approval.Gate{Store: &fake{fail: down}}).Pass(t.Context(), subject(), ask)
 		e := contract.AsError(err)
 		if e.Kind != contract.Unavailable || !errors.Is(err, down) || strings.Contains(e.Message, "fire") {
 			t.Errorf("%s: %v", name, err)
@@ -314,8 +315,8 @@ func TestStoreFails(t *testing.T) {
 	}
 	// The store fails between the question and the answer.
 	store := &fake{}
-	err := (&approval.Gate{Store: store}).Pass(t.Context(), subject(),
-		func(context.Context, approval.Request) (approval.Answer, error) {
+	_, err := (&approval.Gate{Store: store}).Pass(t.Context(), subject(),
+		func(context.Context, approval.Request, approval.Shown) (approval.Answer, error) {
 			store.fail = down
 			return approval.Accepted, nil
 		})
@@ -328,13 +329,13 @@ func TestConcurrentCallsWithOneApproval(t *testing.T) {
 	for range 50 {
 		store := &fake{}
 		g := &approval.Gate{Store: store}
-		decide(t, store, pendingID(t, g.Pass(t.Context(), subject(), nil)), approval.Verdict{Approve: true})
+		decide(t, store, pendingID(t, errorOf(g.Pass(t.Context(), subject(), nil))), approval.Verdict{Approve: true})
 
 		var passed atomic.Int64
 		var wg sync.WaitGroup
 		for range 8 {
 			wg.Go(func() {
-				if err := g.Pass(t.Context(), subject(), nil); err == nil {
+				if _, err := g.Pass(t.Context(), subject(), nil); err == nil {
 					passed.Add(1)
 				} else if kindOf(err) != contract.Pending {
 					t.Errorf("pass: %v", err)
@@ -353,7 +354,7 @@ func TestDefaultIDs(t *testing.T) {
 	for i := range 1000 {
 		s := subject()
 		s.Arguments = []byte{byte(i), byte(i >> 8)}
-		id := pendingID(t, (&approval.Gate{Store: &fake{}}).Pass(t.Context(), s, nil))
+		id := pendingID(t, errorOf((&approval.Gate{Store: &fake{}}).Pass(t.Context(), s, nil)))
 		if !regexp.MustCompile(`^[0-9a-hjkmnp-tv-z]{10}$`).MatchString(id) || seen[id] {
 			t.Fatalf("id %q is not ten new characters of Crockford's base32", id)
 		}
@@ -369,7 +370,7 @@ func subject() approval.Subject {
 }
 
 func answering(a approval.Answer, err error) approval.Asker {
-	return func(context.Context, approval.Request) (approval.Answer, error) { return a, err }
+	return func(context.Context, approval.Request, approval.Shown) (approval.Answer, error) { return a, err }
 }
 
 func decide(t *testing.T, s approval.Store, id string, v approval.Verdict) {
@@ -411,6 +412,9 @@ func details(t *testing.T, err error, want string) {
 		t.Errorf("details %s, want %s (error %v)", got, want, marshalErr)
 	}
 }
+
+// errorOf returns the error of Pass.
+func errorOf(_ string, err error) error { return err }
 
 // TestDescribe checks that arguments cannot hide anything, or look like other arguments.
 func TestDescribe(t *testing.T) {

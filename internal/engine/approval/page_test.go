@@ -30,16 +30,16 @@ func TestDecidedOnPage(t *testing.T) {
 				store := &fake{}
 				var notified []string
 				gate := &approval.Gate{
-					Store: store, OnRequest: func(r approval.Request) { notified = append(notified, r.ID) },
+					Store: store, OnRequest: func(r approval.Request, _ approval.Shown) { notified = append(notified, r.ID) },
 					Page: func(id string) string { return "https://remit.example/" + id },
 				}
-				open := func(_ context.Context, q approval.Request) (approval.Answer, error) {
+				open := func(_ context.Context, q approval.Request, _ approval.Shown) (approval.Answer, error) {
 					if c.after > 0 {
 						time.AfterFunc(c.after, func() { decide(t, store, q.ID, approval.Verdict{Approve: c.approve, By: "console:ada"}) })
 					}
 					return approval.Opened, nil
 				}
-				err := gate.Pass(t.Context(), subject(), open)
+				_, err := gate.Pass(t.Context(), subject(), open)
 				if kind := kindOf(err); kind != c.want {
 					t.Fatalf("error of kind %q, want %q: %v", kind, c.want, err)
 				}

@@ -70,20 +70,50 @@ func (f *fake) Ask(ctx context.Context, r approval.Request) (approval.Request, e
 	return r, nil
 }
 
-func (f *fake) Take(ctx context.Context, key string, now time.Time) (approval.Request, bool, error) {
+func (f *fake) decided(key string, now time.Time) *approval.Request {
+	return f.find(func(r approval.Request) bool {
+		return r.Key == key && (r.State == approval.Approved || r.State == approval.Denied) && r.UsedAt.IsZero() && !r.Expired(now)
+	})
+}
+
+func (f *fake) Decided(ctx context.Context, key string, now time.Time) (approval.Request, bool, error) {
 	leave, err := f.enter(ctx)
 	defer leave()
-	if err != nil {
+	if r := f.decided(key, now); r != nil && err == nil {
+		return *r, true, nil
+	}
+	return approval.Request{}, false, err
+}
+
+func (f *fake) Take(ctx context.Context, key, shown string, now time.Time) (approval.Request, bool, error) {
+	leave, err := f.enter(ctx)
+	defer leave()
+	r := f.decided(key, now)
+	if r == nil || err != nil {
 		return approval.Request{}, false, err
 	}
-	r := f.find(func(r approval.Request) bool {
-		return r.Key == key && r.State != approval.Pending && r.UsedAt.IsZero() && !r.Expired(now)
-	})
-	if r == nil {
-		return approval.Request{}, false, nil
+	if r.State == approval.Approved && r.Shown != shown {
+		r.State = approval.Changed
 	}
 	r.UsedAt = now
 	return *r, true, nil
+}
+
+func (f *fake) Withdraw(ctx context.Context, id string, v approval.Verdict, now time.Time) (approval.Request, error) {
+	leave, err := f.enter(ctx)
+	defer leave()
+	if err != nil {
+		return approval.Request{}, err
+	}
+	r := f.find(func(r approval.Request) bool { return r.ID == id })
+	switch {
+	case r == nil:
+		return approval.Request{}, contract.Errorf(contract.NotFound, "No request %s", id)
+	case r.Stage(now) != string(approval.Approved):
+		return approval.Request{}, contract.Errorf(contract.Conflict, "%s %s", id, r.Stage(now))
+	}
+	r.State, r.DecidedBy, r.DecidedAt = approval.Withdrawn, v.By, now
+	return *r, nil
 }
 
 func (f *fake) Decide(ctx context.Context, id string, v approval.Verdict, now, expires time.Time) (approval.Request, error) {
@@ -106,7 +136,7 @@ func (f *fake) Decide(ctx context.Context, id string, v approval.Verdict, now, e
 	if v.Approve {
 		r.State = approval.Approved
 	}
-	r.DecidedAt, r.ExpiresAt, r.DecidedBy, r.Reason = now, expires, v.By, v.Reason
+	r.DecidedAt, r.ExpiresAt, r.DecidedBy, r.Reason, r.Shown = now, expires, v.By, v.Reason, v.Shown
 	return *r, nil
 }
 

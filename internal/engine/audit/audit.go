@@ -20,6 +20,7 @@ type Record struct {
 	Principal string
 	Frontend  string // stdio, cli, http, console, page
 	Client    string // the client's own name
+	Session   string // identifies the connection of the call; "" if there is none
 	Tool      string // set/name
 	Version   string // of the contract
 	Arguments jsontree.Value
@@ -68,6 +69,9 @@ func (r *Record) encode() []byte {
 	b = appendText(b, "principal", r.Principal)
 	b = appendText(b, "face", r.Frontend)
 	b = appendText(b, "client", withoutSecret(r.Client))
+	if r.Session != "" {
+		b = appendText(b, "session", r.Session)
+	}
 	b = appendText(b, "tool", r.Tool)
 	b = appendText(b, "version", r.Version)
 	b = append(b, `,"arguments":`...)

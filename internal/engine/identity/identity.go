@@ -18,6 +18,8 @@ import (
 type Identity struct {
 	Principal string // the name in records and approvals; "" is an anonymous caller
 	Grant     *Grant // what they may do; nil allows everything that is served
+	// Of a person with a token, which allows nothing but decisions; NoRole for all others.
+	Role Role
 }
 
 // AnyUser is the User of a grant for the data of every user.
@@ -27,6 +29,8 @@ const AnyUser = "*"
 type Grant struct {
 	User   string // the user whose data it may access; AnyUser for all, "" for none
 	Scopes Scopes
+	// Elicits means that an answer in a dialog of the client counts as that of a person.
+	Elicits bool
 }
 
 // GrantUnverifiable is the grant of an anonymous caller while the server cannot find out whether

@@ -15,8 +15,11 @@ import (
 )
 
 // Prefix is the beginning of the secret of every token. It tells our tokens from other bearer
-// tokens, and lets scanners find leaked ones.
-const Prefix = "remit_"
+// tokens, and lets scanners find leaked ones. PersonPrefix is that of the tokens of people.
+const (
+	Prefix       = "remit_"
+	PersonPrefix = Prefix + "p_"
+)
 
 const (
 	randomBytes = 32
@@ -24,10 +27,10 @@ const (
 	checkChars  = 6  // of the checksum
 )
 
-// newSecret returns the secret of a new token: Prefix, 32 random bytes and a checksum. Only its
+// newSecret returns the secret of a new token: a prefix, 32 random bytes and a checksum. Only its
 // hash is stored.
-func newSecret() string {
-	body := Prefix + randomText()
+func newSecret(prefix string) string {
+	body := prefix + randomText()
 	return body + checksum(body)
 }
 
@@ -46,7 +49,9 @@ func checksum(body string) string {
 
 // wellFormed reports whether a text can be the secret of a token, without a lookup.
 func wellFormed(text string) bool {
-	if !strings.HasPrefix(text, Prefix) || len(text) != len(Prefix)+randomChars+checkChars {
+	const rest = randomChars + checkChars
+	ofAgent := strings.HasPrefix(text, Prefix) && len(text) == len(Prefix)+rest
+	if ofPerson := strings.HasPrefix(text, PersonPrefix) && len(text) == len(PersonPrefix)+rest; !ofAgent && !ofPerson {
 		return false
 	}
 	body := text[:len(text)-checkChars]

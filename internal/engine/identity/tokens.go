@@ -41,9 +41,13 @@ func (t *Tokens) Create(ctx context.Context, n NewToken) (secret string, made To
 	if err != nil {
 		return "", Token{}, err
 	}
-	secret = newSecret()
+	prefix := Prefix
+	if n.Role != NoRole {
+		prefix = PersonPrefix
+	}
+	secret = newSecret(prefix)
 	made = Token{
-		ID: NewID(), Name: n.Name, User: n.User, Scopes: n.Scopes, Rate: n.Rate, By: n.By,
+		ID: NewID(), Name: n.Name, User: n.User, Scopes: n.Scopes, Rate: n.Rate, By: n.By, Role: n.Role, Elicits: n.Elicits,
 		Created: now, Expires: n.Expires, Hash: hashOf(key, secret),
 	}
 	made.Seal = made.seal(key)
@@ -60,7 +64,13 @@ func (n *NewToken) check(now time.Time) error {
 	if err := checkUser(n.User); err != nil {
 		return err
 	}
-	if len(n.Scopes) == 0 {
+	switch {
+	case n.Role != NoRole && n.Role != Approver:
+		return contract.Errorf(contract.Invalid, "A token can have only the role approver")
+	case n.Role != NoRole && (len(n.Scopes) > 0 || n.User != "" || n.Elicits):
+		return contract.Errorf(contract.Invalid, "A token with a role decides about requests and does nothing else: it has no scopes, "+
+			"no user and no dialogs")
+	case n.Role == NoRole && len(n.Scopes) == 0:
 		return contract.Errorf(contract.Invalid, "A token needs at least one scope, such as tasks:read")
 	}
 	if n.Rate.Requests != 0 || n.Rate.Per != 0 {
@@ -225,8 +235,17 @@ func hashOf(key []byte, secret string) string { return Seal(key, "hash", secret)
 // seal returns a MAC of the token and its rights, so that nobody without the key can change them.
 func (t *Token) seal(key []byte) string {
 	rate := strconv.Itoa(t.Rate.Requests) + "/" + strconv.FormatInt(int64(t.Rate.Per), 10)
-	return Seal(key, "token", t.ID, t.Name, t.User, strings.Join(t.Scopes.List(), " "), rate, t.By, instant(t.Created),
-		instant(t.Expires), t.Hash)
+	parts := []string{
+		"token", t.ID, t.Name, t.User, strings.Join(t.Scopes.List(), " "), rate, t.By, instant(t.Created), instant(t.Expires), t.Hash,
+	}
+	// The seals of tokens without these stay as they were before there were any.
+	if t.Role != NoRole {
+		parts = append(parts, "role", t.Role.String())
+	}
+	if t.Elicits {
+		parts = append(parts, "elicits")
+	}
+	return Seal(key, parts...)
 }
 
 // NewToken describes a token to create.
@@ -237,9 +256,11 @@ type NewToken struct {
 	Rate    ratelimit.Rate // zero: none of its own
 	Expires time.Time      // zero: never
 	By      string         // who creates it
+	Role    Role           // of the person whose token it is; NoRole for that of an agent
+	Elicits bool           // what the person at the agent's client answers counts as a decision
 }
 
-// Token is a token of an agent, without its secret.
+// Token is a token of an agent, or of a person if it has a Role, without its secret.
 type Token struct {
 	ID, Name, User string
 	Scopes         Scopes
@@ -251,14 +272,21 @@ type Token struct {
 	Used           time.Time // to a minute; zero: never
 	Hash           string    // of the secret, which is not stored
 	// Seal proves that the token was created here, because a database can be copied.
-	Seal string
+	Seal    string
+	Role    Role // of the person whose token it is; NoRole for that of an agent
+	Elicits bool // see NewToken
 	// Foreign means that the seal is not ours, so the token is rejected; stores do not keep this
 	// field.
 	Foreign bool
 }
 
-// Principal returns the agent's name in records and approvals.
-func (t Token) Principal() string { return "agent:" + t.Name }
+// Principal returns the name of the agent or the person in records and approvals.
+func (t Token) Principal() string {
+	if t.Role != NoRole {
+		return "person:" + t.Name
+	}
+	return "agent:" + t.Name
+}
 
 // Live reports whether the token is valid: it is ours, and neither revoked nor expired.
 func (t Token) Live(now time.Time) bool {
@@ -297,7 +325,7 @@ func (t Token) Expired(now time.Time) bool {
 }
 
 // Grant returns what the token allows an agent to do.
-func (t Token) Grant() *Grant { return &Grant{User: t.User, Scopes: t.Scopes} }
+func (t Token) Grant() *Grant { return &Grant{User: t.User, Scopes: t.Scopes, Elicits: t.Elicits} }
 
 // MaxTokens is how many live tokens may exist at once.
 const MaxTokens = 1000

@@ -194,9 +194,11 @@ type rig struct {
 // discard is an approver, auditor and observer that ignores everything.
 type discard struct{}
 
-func (discard) Pass(context.Context, approval.Subject, approval.Asker) error { return nil }
-func (discard) Ready(time.Time) error                                        { return nil }
-func (discard) Write(context.Context, *audit.Record, bool) error             { return nil }
+func (discard) Pass(context.Context, approval.Subject, approval.Asker) (string, error) {
+	return "", nil
+}
+func (discard) Ready(time.Time) error                            { return nil }
+func (discard) Write(context.Context, *audit.Record, bool) error { return nil }
 func (discard) Observe(tool, _ string, _ time.Duration) {
 	if tool == "demo/unseen" {
 		panic("nobody may see this")

@@ -209,6 +209,7 @@ func (r *Runner) callOf(t *Task) (engine.Call, error) {
 	}
 	return engine.Call{
 		Tool: t.Tool, Args: args, Principal: t.Principal, Frontend: t.Frontend, Client: t.Client, Continuation: t.Continuation,
+		Dialogue: t.Continuation.Dialogue,
 		Peer: &engine.DeferredPeer{
 			Answers: t.Answers,
 			Asked:   func(key string) bool { return slices.Contains(t.Asked, key) },

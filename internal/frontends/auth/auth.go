@@ -9,6 +9,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -82,6 +83,9 @@ func (d *Authenticator) Guard(next http.Handler) http.Handler {
 			return
 		}
 		who, ref := d.admit(r)
+		if ref == nil && who.Role != identity.NoRole && !isDecision(r.URL.Path) {
+			ref = d.recordFailure(r, personElsewhere(), d.Now())
+		}
 		if ref != nil {
 			d.refuse(w, r, ref)
 			return
@@ -172,6 +176,19 @@ func (d *Authenticator) Challenge(w http.ResponseWriter, r *http.Request, err er
 	return ref.status
 }
 
+// isDecision reports whether a path is one that the tokens of people are for.
+func isDecision(path string) bool {
+	return path == "/approvals" || strings.HasPrefix(path, "/approvals/")
+}
+
+// personElsewhere refuses the token of a person everywhere but at /approvals.
+func personElsewhere() *refusal {
+	return &refusal{
+		status: http.StatusForbidden, code: insufficientScope,
+		message: "This token belongs to a person and is valid for /approvals alone; send the token of an agent here",
+	}
+}
+
 // admit authenticates a request with credentials and applies the rate limit. A valid token is
 // accepted no matter how many invalid ones came from the same address: clients on one machine or
 // behind one router share an address, and nobody can guess 32 random bytes.
@@ -205,7 +222,7 @@ func (d *Authenticator) check(ctx context.Context, secret string) (caller, *refu
 		if err != nil {
 			return caller{}, d.checkFailed(err)
 		}
-		who := &identity.Identity{Principal: token.Principal(), Grant: token.Grant()}
+		who := &identity.Identity{Principal: token.Principal(), Grant: token.Grant(), Role: token.Role}
 		return caller{who, "door/token/" + token.ID, cmp.Or(token.Rate, agentRate)}, nil
 	}
 	if d.Issuer == nil {

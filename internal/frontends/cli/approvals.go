@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine/approval"
 	"remit/internal/visible"
@@ -109,18 +110,19 @@ func (p *Program) decideCommand(verb, alias string, approve bool) *cobra.Command
 		Aliases:           []string{alias},
 		Args:              exactArgs(1),
 		ValidArgsFunction: p.completeApproval(false),
-		RunE: p.withApprovals(func(ctx context.Context, store approval.Store, args []string) error {
-			asked, err := store.Get(ctx, args[0])
+		RunE: p.with(func(cmd *cobra.Command, w Workspace, args []string) error {
+			ctx, desk := cmd.Context(), w.Desk()
+			asked, err := request(ctx, desk, args[0])
 			if err != nil {
 				return err
 			}
-			if err := p.confirmDecision(ctx, verb, asked); err != nil {
+			mark, err := p.confirmDecision(ctx, desk, verb, approve, asked)
+			if err != nil {
 				return err
 			}
-			now := time.Now()
-			verdict := approval.Verdict{Approve: approve, By: operator(), Reason: reason}
-			// The decision is valid for as long as the request was.
-			decided, err := store.Decide(ctx, asked.ID, verdict, now, now.Add(asked.ExpiresAt.Sub(asked.CreatedAt)))
+			decided, err := desk.Decide(ctx, asked.ID, approval.Decision{
+				Approve: approve, By: operator(), Via: viaTerminal, Reason: reason, Mark: mark,
+			})
 			if err != nil {
 				return err
 			}
@@ -132,20 +134,63 @@ func (p *Program) decideCommand(verb, alias string, approve bool) *cobra.Command
 	return c
 }
 
-// confirmDecision shows a request to the person at the terminal and lets them type the end of its
-// id, so that only a person decides, and decides about the request that they have read.
-func (p *Program) confirmDecision(ctx context.Context, verb string, r approval.Request) error {
-	if stage := r.Stage(time.Now()); stage != string(approval.Pending) {
-		return nil // the store refuses, and says why
+// viaTerminal is how the person at the terminal decides, for records.
+const viaTerminal = "cli"
+
+func (p *Program) approvalsWithdraw() *cobra.Command {
+	return &cobra.Command{
+		Use:               "withdraw ID",
+		Args:              exactArgs(1),
+		ValidArgsFunction: p.completeApproval(true),
+		RunE: p.with(func(cmd *cobra.Command, w Workspace, args []string) error {
+			ctx, desk := cmd.Context(), w.Desk()
+			asked, err := request(ctx, desk, args[0])
+			if err != nil {
+				return err
+			}
+			taken, err := desk.Withdraw(ctx, asked.ID, approval.Decision{By: operator(), Via: viaTerminal})
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(p.Stdout, "Withdrew the approval of %s: %s was not run.\n", taken.ID, taken.Tool)
+			return nil
+		}),
 	}
-	const shown = 4
-	end := r.ID[max(0, len(r.ID)-shown):]
-	answer, err := p.askPerson(ctx, fmt.Sprintf("Request %s\nCaller   %s\nTool     %s %s\n%s\n\nType %s, the end of the id, to %s it: ",
-		r.ID, visible.Line(r.Principal), visible.Line(r.Tool), visible.Line(r.Version), r.Describe(), end, verb))
+}
+
+// request returns the request with this id, or with an id that begins so.
+func request(ctx context.Context, desk *approval.Desk, id string) (approval.Request, error) {
+	store, err := desk.Open(ctx)
+	if err != nil {
+		return approval.Request{}, err
+	}
+	return store.Get(ctx, id)
+}
+
+// confirmDecision shows a request and its effect to the person at the terminal and lets them type
+// the end of its id, so that only a person decides, and decides about the request that they have
+// read. It returns the mark of what it has shown.
+func (p *Program) confirmDecision(
+	ctx context.Context, desk *approval.Desk, verb string, approve bool, r approval.Request,
+) (mark string, err error) {
+	if stage := r.Stage(time.Now()); stage != string(approval.Pending) {
+		return "", nil // the store refuses, and says why
+	}
+	shown, err := desk.Show(ctx, r, "")
+	switch {
+	case err != nil && approve:
+		return "", err
+	case err != nil:
+		shown.Title = "What the call would do cannot be shown: " + contract.AsError(err).Message
+	}
+	const typed = 4
+	end := r.ID[max(0, len(r.ID)-typed):]
+	answer, err := p.askPerson(ctx, fmt.Sprintf("Request %s\nCaller   %s\nTool     %s %s\n%s\n%s\nType %s, the end of the id, to %s it: ",
+		r.ID, visible.Line(r.Principal), visible.Line(r.Tool), visible.Line(r.Version), r.Describe(), shown.Text(), end, verb))
 	if err == nil && answer != end {
 		err = fmt.Errorf("%q is not the end of the id, so nothing was decided", visible.Line(answer))
 	}
-	return err
+	return r.PageMark(shown.State), err
 }
 
 func (p *Program) printDecision(r approval.Request, approved bool) {

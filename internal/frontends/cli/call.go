@@ -54,6 +54,7 @@ func (p *Program) call(ctx context.Context, e *engine.Engine, call engine.Call, 
 		return usageError{err}
 	}
 	call.Principal, call.Frontend, call.Client, call.Peer = LocalPrincipal, "cli", "remit/"+p.Version, terminal{p}
+	call.Dialogue = true // terminal asks at the controlling terminal
 	call.Trace = p.trace()
 	result, err := e.Call(ctx, call)
 	if err != nil {

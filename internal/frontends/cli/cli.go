@@ -41,6 +41,8 @@ type Workspace interface {
 	Engine() *engine.Engine
 	// Approvals returns the store of approvals. The first call opens it.
 	Approvals(ctx context.Context) (approval.Store, error)
+	// Desk returns where people decide about requests.
+	Desk() *approval.Desk
 	// AuditRecords returns a reader of the audit records.
 	AuditRecords() audit.Reader
 	// CallIndex returns the index of the recorded calls.
@@ -171,7 +173,8 @@ func (p *Program) command() *cobra.Command {
 	root.AddCommand(
 		p.serveCommand(), p.stdioCommand(), p.callCommand(), p.toolsCommand(), p.tasksCommand(), p.booksCommand(),
 		p.grepCommand(), p.filesCommand(), p.searchCommand(), p.indexCommand(), p.evalCommand(), p.exportCommand(),
-		group("approvals", p.approvalsList(), p.approvalsShow(), p.decideCommand("approve", "allow", true), p.decideCommand("deny", "reject", false)),
+		group("approvals", p.approvalsList(), p.approvalsShow(), p.decideCommand("approve", "allow", true), p.decideCommand("deny", "reject", false),
+			p.approvalsWithdraw()),
 		group("token", p.tokenCreate(), p.tokenList(), p.tokenRevoke(), p.tokenLink(), p.tokenSessions(), p.tokenSignout()),
 		group("audit", p.auditList(), p.auditVerify()),
 		group("contract", p.contractLint(), p.contractNew(), p.contractDiff()),

@@ -295,7 +295,8 @@ func TestCompletionOfNames(t *testing.T) {
 	}
 	p.offers([]string{"install", "cursor", ""}, nothing)
 	p.offers([]string{"help", "approvals", ""}, "approve\tAllow a call once", "deny\tDeny a call",
-		"list\tList the requests that wait for a decision", "show\tShow one request in full", nothing)
+		"list\tList the requests that wait for a decision", "show\tShow one request in full",
+		"withdraw\tTake back an approval that no call has used", nothing)
 	p.offers([]string{"man", "audit", ""}, "list\tList the latest calls, newest first",
 		"verify\tCheck that no audit record was altered, removed or inserted", nothing)
 	p.offers([]string{"help", "tasks", "add", ""}, nothing)

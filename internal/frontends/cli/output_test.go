@@ -101,9 +101,11 @@ func TestRequestsOnATerminal(t *testing.T) {
 		print func(p *Program)
 		want  []string
 	}{
-		"list":   {func(p *Program) { p.printRequests([]approval.Request{r}) }, []string{`  ta\x1b]52;`, `pa\x1b]52;c;cm0=\a\u009b2J\u202e\u200b\u3164\r\u007f  {`}},
-		"JSON":   {func(p *Program) { _ = writeJSON(p.Stdout, viewOf(r)) }, []string{`"principal": "pa\u001b]52`, `"reason": "ra\u001b`, `"decided_by": "da`, `"\u202ek": "\u009bv"`}},
-		"prompt": {func(p *Program) { fmt.Fprint(p.Stdout, r.Wording()) }, []string{`(ta\x1b]52;`, `\u202ek: "\u009bv"`}},
+		"list": {func(p *Program) { p.printRequests([]approval.Request{r}) }, []string{`  ta\x1b]52;`, `pa\x1b]52;c;cm0=\a\u009b2J\u202e\u200b\u3164\r\u007f  {`}},
+		"JSON": {func(p *Program) { _ = writeJSON(p.Stdout, viewOf(r)) }, []string{`"principal": "pa\u001b]52`, `"reason": "ra\u001b`, `"decided_by": "da`, `"\u202ek": "\u009bv"`}},
+		"prompt": {func(p *Program) {
+			fmt.Fprint(p.Stdout, r.Wording(approval.Shown{Title: "T" + hostile, After: "A" + hostile}))
+		}, []string{`(ta\x1b]52;`, `Ta\x1b]52;`, `+ Aa\x1b]52;`, `\u202ek: "\u009bv"`}},
 	} {
 		var out bytes.Buffer
 		tc.print(&Program{Stdout: &visible.Writer{Terminal: &out}})

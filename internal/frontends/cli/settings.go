@@ -40,6 +40,7 @@ type Settings struct {
 	Config          string         // path of the configuration file, whether it exists or not
 	Keys            string         // folder for keys; "" is the default
 	RateLimits      bool
+	Elicitation     bool // answers in a dialog of a stdio client count as decisions
 	LogLevel        slog.Level
 	Addr            string // address that serve listens on
 	// Certificate and key files of serve; "" means plain HTTP.
@@ -167,6 +168,7 @@ var settingsTable = []setting{
 	{servingFlags, operatorOnly, "tls_key", "", "private key file of the TLS certificate (PEM)"},
 	{servingFlags, operatorOnly, "behind_proxy", "false", "serve runs behind a proxy that terminates TLS and sets X-Forwarded-For"},
 	{identityFlags, dependsValue, "identity", "auto", "whether HTTP callers must send a token: on, off, or auto (once a token exists)"},
+	{identityFlags, dependsValue, "elicitation", "on", "whether answers in a dialog of a stdio client count as decisions: on or off"},
 	{identityFlags, operatorOnly, "oidc_issuer", "", "OpenID Connect issuer whose tokens are accepted"},
 	{identityFlags, operatorOnly, "oidc_audience", "", "audience that the issuer's tokens must name; by default this server's /mcp URL"},
 	{identityFlags, operatorOnly, "oidc_user", "sub", "claim of the issuer's tokens that holds the user"},
@@ -302,6 +304,7 @@ func (r *resolver) values(s *Settings) error {
 		r.parse("watch", oneOf(&s.Watch, "on", "off")),
 		r.parse("code_memory", func(text string) error { return s.CodeMemory.UnmarshalText([]byte(text)) }),
 		r.embeddings(s),
+		r.parse("elicitation", oneOf(&s.Elicitation, "on", "off")),
 		r.parse("rate_limits", oneOf(&s.RateLimits, "on", "off")),
 		r.parse("log_level", func(text string) error {
 			if s.LogLevel.UnmarshalText([]byte(text)) != nil {

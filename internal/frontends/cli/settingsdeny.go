@@ -24,7 +24,9 @@ func (r *resolver) deny(s *Settings) error {
 // sources returns what flag, environment and file say about a setting, highest precedence first.
 func (r *resolver) sources(key string) []Value {
 	var found []Value
-	if f := r.flags.Lookup(strings.ReplaceAll(key, "_", "-")); f != nil && f.Changed {
+	s := settingNamed(key)
+	// "token create" has a flag --elicitation of its own, which is no setting.
+	if f := r.flags.Lookup(s.flag()); f != nil && f.Changed && (f.Value.Type() == "bool") == (s.fallback == "false") {
 		found = append(found, Value{Key: key, Value: f.Value.String(), Origin: FromFlag})
 	}
 	if text, ok := r.env("REMIT_" + strings.ToUpper(key)); ok && text != "" {

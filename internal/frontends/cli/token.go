@@ -44,13 +44,23 @@ func (p *Program) withIdentity(body func(ctx context.Context, who Identity, args
 }
 
 // newToken holds the flags of token create.
-type newToken struct{ name, scopes, user, expires, rate string }
+type newToken struct {
+	name, scopes, user, expires, rate, role string
+
+	elicitation bool
+}
 
 func (p *Program) tokenCreate() *cobra.Command {
 	var n newToken
 	c := &cobra.Command{Use: "create --name NAME", Aliases: []string{"new", "add"}, Args: cobra.NoArgs}
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		if !cmd.Flags().Changed("user") {
+		if n.role != "" {
+			for _, other := range []string{"scopes", "user", "elicitation"} {
+				if cmd.Flags().Changed(other) {
+					return usageError{fmt.Errorf("--%s: a token with a role decides about requests and does nothing else; leave it out", other)}
+				}
+			}
+		} else if !cmd.Flags().Changed("user") {
 			n.user = loginName()
 		}
 		wanted, err := p.readToken(n)
@@ -67,6 +77,9 @@ func (p *Program) tokenCreate() *cobra.Command {
 	flags.StringVar(&n.user, "user", "", "user whose data the token may use: '*' for any user, '' for none (default: your login name)")
 	flags.StringVar(&n.expires, "expires", "90d", "when the token expires: a duration such as 90d or 12h, the last "+
 		"valid day such as 2027-01-31, or never")
+	flags.StringVar(&n.role, "role", "", "make the token of a person, such as the bot of a team: approver decides about requests at "+
+		"/approvals, and does nothing else")
+	flags.BoolVar(&n.elicitation, "elicitation", false, "let what the person at the agent's client answers count as their decision")
 	flags.StringVar(&n.rate, "rate", "", "rate limit of the token, such as 600/min (default: the limit of the server)")
 	flags.BoolVar(&p.asJSON, "json", false, "print the token and its rights as JSON")
 	return c
@@ -74,7 +87,7 @@ func (p *Program) tokenCreate() *cobra.Command {
 
 // readToken parses the flags of token create.
 func (p *Program) readToken(n newToken) (identity.NewToken, error) {
-	wanted := identity.NewToken{Name: n.name, User: n.user, By: operator()}
+	wanted := identity.NewToken{Name: n.name, User: n.user, By: operator(), Elicits: n.elicitation}
 	if n.name == "" {
 		return wanted, errors.New("the name of the token is missing; add --name, such as --name ci")
 	}
@@ -82,7 +95,11 @@ func (p *Program) readToken(n newToken) (identity.NewToken, error) {
 	if err != nil {
 		return wanted, err
 	}
-	if wanted.Scopes, err = identity.ParseScopes(n.scopes, setNames(known)); err != nil {
+	if n.role != "" {
+		if wanted.Role, err = identity.ParseRole(n.role); err != nil || wanted.Role != identity.Approver {
+			return wanted, fmt.Errorf("--role: %q is not a role of a token; use approver", n.role)
+		}
+	} else if wanted.Scopes, err = identity.ParseScopes(n.scopes, setNames(known)); err != nil {
 		return wanted, fmt.Errorf("--scopes: %w", err)
 	}
 	if wanted.Expires, err = expiry(n.expires, p.Now()); err != nil {
@@ -100,6 +117,9 @@ func (p *Program) readToken(n newToken) (identity.NewToken, error) {
 
 // createToken creates a token and prints its secret, which is not shown again.
 func (p *Program) createToken(ctx context.Context, who Identity, wanted identity.NewToken) error {
+	if err := p.consentToToken(ctx, wanted); err != nil {
+		return err
+	}
 	before, err := who.Tokens().AnyCreated(ctx)
 	if err != nil {
 		return err
@@ -111,9 +131,17 @@ func (p *Program) createToken(ctx context.Context, who Identity, wanted identity
 	if err != nil {
 		return err
 	}
-	if err := who.Record(ctx, "token/create", wanted.By,
+	about := []jsontree.Member{
 		jsontree.M("name", jsontree.Str(made.Name)), jsontree.M("scopes", jsontree.Str(made.Scopes.String())),
-		jsontree.M("user", jsontree.Str(made.User))); err != nil {
+		jsontree.M("user", jsontree.Str(made.User)),
+	}
+	if made.Role != identity.NoRole {
+		about = append(about, jsontree.M("role", jsontree.Str(made.Role.String())))
+	}
+	if made.Elicits {
+		about = append(about, jsontree.M("elicitation", jsontree.Boolean(true)))
+	}
+	if err := who.Record(ctx, "token/create", wanted.By, about...); err != nil {
 		_, undone := who.Tokens().Revoke(ctx, made.ID)
 		return errors.Join(err, undone)
 	}
@@ -132,8 +160,23 @@ func (p *Program) createToken(ctx context.Context, who Identity, wanted identity
 	return nil
 }
 
+// consentToToken asks the person at the terminal before a token is created that lets somebody
+// decide about requests.
+func (p *Program) consentToToken(ctx context.Context, wanted identity.NewToken) error {
+	switch {
+	case wanted.Role != identity.NoRole:
+		return p.requireConsent(ctx, fmt.Sprintf("Create a token that lets %q approve and deny requests in the name of a person?", wanted.Name))
+	case wanted.Elicits:
+		return p.requireConsent(ctx, fmt.Sprintf("Create a token with which an answer in a dialog of the client of %q approves its calls?", wanted.Name))
+	}
+	return nil
+}
+
 // describeRights describes the rights of a token.
 func describeRights(t *identity.Token) string {
+	if t.Role != identity.NoRole {
+		return "decides about requests as " + t.Role.String() + ", at /approvals only"
+	}
 	whose := fmt.Sprintf("for the user %q only", t.User)
 	switch t.User {
 	case identity.AnyUser:
@@ -197,6 +240,8 @@ type tokenView struct {
 	Scopes    []string  `json:"scopes"`
 	User      string    `json:"user"`
 	Rate      string    `json:"rate,omitempty"`
+	Role      string    `json:"role,omitempty"`
+	Elicits   bool      `json:"elicitation,omitempty"`
 	CreatedAt time.Time `json:"created_at"`
 	CreatedBy string    `json:"created_by"`
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
@@ -207,7 +252,10 @@ type tokenView struct {
 func viewOfToken(t *identity.Token, now time.Time) tokenView {
 	view := tokenView{
 		ID: t.ID, Name: t.Name, State: t.State(now), Scopes: append([]string{}, t.Scopes.List()...), User: t.User,
-		CreatedAt: t.Created, CreatedBy: t.By, ExpiresAt: t.Expires, RevokedAt: t.Revoked, UsedAt: t.Used,
+		CreatedAt: t.Created, CreatedBy: t.By, ExpiresAt: t.Expires, RevokedAt: t.Revoked, UsedAt: t.Used, Elicits: t.Elicits,
+	}
+	if t.Role != identity.NoRole {
+		view.Role = t.Role.String()
 	}
 	if t.Rate != (ratelimit.Rate{}) {
 		view.Rate = contract.Rate(t.Rate).String()
@@ -251,7 +299,11 @@ func (p *Program) printTokens(tokens []identity.Token, now time.Time) {
 	t.add("ID", "NAME", "STATE", "SCOPES", "USER", "EXPIRES", "LAST USED")
 	for i := range tokens {
 		n := &tokens[i]
-		t.add(n.ID, n.Name, n.StateLabel(now), n.Scopes.String(), n.User, p.minute(n.Expires), p.minute(n.Used))
+		rights := n.Scopes.String()
+		if n.Role != identity.NoRole {
+			rights = n.Role.String()
+		}
+		t.add(n.ID, n.Name, n.StateLabel(now), rights, n.User, p.minute(n.Expires), p.minute(n.Used))
 	}
 	t.write(p.Stdout)
 }

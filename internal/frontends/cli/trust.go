@@ -84,6 +84,8 @@ func weakens(key, value string) bool {
 		return value != "ask" && value != "deny"
 	case "rate_limits":
 		return value != "on"
+	case "elicitation":
+		return value != "on" && value != "off"
 	case "toolsets":
 		known := splitList(settingNamed("toolsets").fallback)
 		return slices.ContainsFunc(splitList(value), func(set string) bool { return !slices.Contains(known, set) })

@@ -156,10 +156,16 @@ type requestPage struct {
 	MayDecide        bool
 	NextID           string // another waiting request
 	Arguments        []argument
+	Effect           string // in one line
 	Diff             *comparison
-	Unchanged        bool // the file already has this content
+	Unchanged        bool   // the content is the same already
+	Unbound          bool   // the effect depends on nothing that can change until the call runs
+	Mark             string // of what this page shows; an approval must carry it
+	Unshown          string // why the effect cannot be shown, so that nobody can approve it
 	Waiting          bool
 	Approved, Denied bool
+	Stale, Withdrawn bool
+	MayWithdraw      bool
 }
 
 // Explained reports whether the diff shows everything that will be written, so that the page can
@@ -167,7 +173,7 @@ type requestPage struct {
 func (p *requestPage) Explained() bool { return p.Diff != nil && p.Diff.Omitted == 0 && !p.Unchanged }
 
 func (v *visit) request() error {
-	_, request, err := v.loadRequest()
+	request, err := v.loadRequest()
 	if err != nil {
 		return err
 	}
@@ -178,7 +184,7 @@ func (v *visit) request() error {
 // requestState responds with the decision once the request is decided. Until then it responds with
 // no content, so that it does not overwrite a reason while somebody types it.
 func (v *visit) requestState() error {
-	_, request, err := v.loadRequest()
+	request, err := v.loadRequest()
 	if err != nil {
 		return err
 	}
@@ -190,14 +196,13 @@ func (v *visit) requestState() error {
 	return v.part("approval", "decision", &page)
 }
 
-// loadRequest returns the request that the URL names, and its store.
-func (v *visit) loadRequest() (approval.Store, approval.Request, error) {
+// loadRequest returns the request that the URL names.
+func (v *visit) loadRequest() (approval.Request, error) {
 	store, err := v.openApprovals(v.r.Context())
 	if err != nil {
-		return nil, approval.Request{}, err
+		return approval.Request{}, err
 	}
-	request, err := store.Get(v.r.Context(), v.r.PathValue("id"))
-	return store, request, err
+	return store.Get(v.r.Context(), v.r.PathValue("id"))
 }
 
 func (v *visit) requestPage(r approval.Request) requestPage {
@@ -207,7 +212,9 @@ func (v *visit) requestPage(r approval.Request) requestPage {
 		Decided: r.DecidedAt, Spent: r.UsedAt, Arguments: argumentsOf(r.Arguments),
 		Own: r.Principal == v.person.Principal(), MayDecide: v.person.Role >= identity.Approver,
 		Approved: r.State == approval.Approved, Denied: r.State == approval.Denied,
+		Stale: r.State == approval.Changed, Withdrawn: r.State == approval.Withdrawn,
 	}
+	page.MayWithdraw = page.MayDecide && page.State == string(approval.Approved)
 	page.Waiting = page.State == "waiting"
 	page.contract(v, r)
 	if page.Waiting {
@@ -232,14 +239,20 @@ func (p *requestPage) contract(v *visit, r approval.Request) {
 	p.Changed = tool.Digest != r.Digest
 }
 
-// preview adds a diff between the current and the new content of the file.
+// preview adds what the call would do, as a diff between the current and the new content.
 func (p *requestPage) preview(v *visit, r approval.Request) {
-	before, after, name, ok := v.Preview(v.r.Context(), r)
-	if !ok {
+	shown, err := v.Desk.Show(v.r.Context(), r, "")
+	if err != nil {
+		v.Log.Warn("cannot show what a request would do", "request", r.ID, "error", err)
+		p.Unshown = visible.Line(contract.AsError(err).Message)
 		return
 	}
-	diff := comparisonOf(name, before, after)
-	p.Diff, p.Unchanged = &diff, before == after
+	p.Effect, p.Unbound, p.Mark = visible.Line(shown.Title), shown.State == "", r.PageMark(shown.State)
+	if shown.Before == "" && shown.After == "" {
+		return
+	}
+	diff := comparisonOf(shown.Title, shown.Before, shown.After)
+	p.Diff, p.Unchanged = &diff, shown.Before == shown.After
 }
 
 // argumentsOf returns the arguments of a call by name, each in full.
@@ -264,25 +277,27 @@ const maxReason = 1000
 
 // decide records the decision of a person. If somebody else decided first, the person sees who.
 func (v *visit) decide() error {
-	verdict, err := v.verdict()
+	decision, err := v.decision()
 	if err != nil {
 		return err
 	}
-	ctx, now := v.r.Context(), v.Now()
-	if err := v.auditReady("decided"); err != nil {
-		return err
-	}
-	store, request, err := v.loadRequest()
-	if err != nil {
-		return err
-	}
-	// The decision is valid for as long as the request was.
-	_, err = store.Decide(ctx, request.ID, verdict, now, now.Add(request.ExpiresAt.Sub(request.CreatedAt)))
-	v.recordDecision(request, verdict, err)
+	request, err := v.Desk.Decide(v.r.Context(), v.r.PathValue("id"), decision)
+	return v.afterDecision(request, "Your decision was not recorded", err)
+}
+
+// withdraw takes back an approval that no call has used.
+func (v *visit) withdraw() error {
+	by := approval.Decision{By: v.person.Principal(), Via: frontendConsole, Address: v.Address(v.r)}
+	request, err := v.Desk.Withdraw(v.r.Context(), v.r.PathValue("id"), by)
+	return v.afterDecision(request, "The approval was not withdrawn", err)
+}
+
+// afterDecision sends the person back to the request, or says why nothing was decided.
+func (v *visit) afterDecision(request approval.Request, failed string, err error) error {
 	here := "/console/approvals/" + url.PathEscape(request.ID)
 	if err != nil && contract.AsError(err).Kind == contract.Conflict {
 		v.problem(http.StatusConflict, problem{
-			Title: "Your decision was not recorded", Link: here, LinkText: "See the request",
+			Title: failed, Link: here, LinkText: "See the request",
 			Message: visible.Line(contract.AsError(err).Message) + ".",
 		})
 		return nil
@@ -294,29 +309,22 @@ func (v *visit) decide() error {
 	return nil
 }
 
-// verdict parses the form of a decision.
-func (v *visit) verdict() (approval.Verdict, error) {
-	reason := strings.TrimSpace(v.r.PostForm.Get("reason"))
+// decision parses the form of a decision.
+func (v *visit) decision() (approval.Decision, error) {
+	// The field may hold line breaks.
+	reason := strings.Join(strings.Fields(v.r.PostForm.Get("reason")), " ")
 	if !utf8.ValidString(reason) || utf8.RuneCountInString(reason) > maxReason {
-		return approval.Verdict{}, contract.Errorf(contract.Invalid, "reason must be text of at most %d characters", maxReason)
+		return approval.Decision{}, contract.Errorf(contract.Invalid, "reason must be text of at most %d characters", maxReason)
 	}
-	verdict := approval.Verdict{By: v.person.Principal(), Reason: reason}
+	decision := approval.Decision{
+		By: v.person.Principal(), Via: frontendConsole, Address: v.Address(v.r), Reason: reason, Mark: v.r.PostForm.Get("shown"),
+	}
 	switch v.r.PostForm.Get("verdict") {
 	case "approve":
-		verdict.Approve = true
+		decision.Approve = true
 	case "deny":
 	default:
-		return approval.Verdict{}, contract.Errorf(contract.Invalid, "verdict must be approve or deny")
+		return approval.Decision{}, contract.Errorf(contract.Invalid, "verdict must be approve or deny")
 	}
-	return verdict, nil
-}
-
-func (v *visit) recordDecision(request approval.Request, verdict approval.Verdict, failed error) {
-	what := "console/deny"
-	if verdict.Approve {
-		what = "console/approve"
-	}
-	v.record(what, v.person, failed,
-		jsontree.M("request", jsontree.Str(request.ID)), jsontree.M("tool", jsontree.Str(request.Tool)),
-		jsontree.M("reason", jsontree.Str(verdict.Reason)))
+	return decision, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"remit/internal/contract"
 	"remit/internal/engine/approval"
 	"remit/internal/engine/identity"
 )
@@ -82,9 +83,7 @@ func TestInboxEnds(t *testing.T) {
 
 func TestRequestPage(t *testing.T) {
 	c := newFixture(t)
-	c.Preview = func(_ context.Context, r approval.Request) (string, string, string, bool) {
-		return "old " + evil + "\n", "new " + evil + "\u202e\n", "memory/" + evil, r.ID == "k3v9q2xa7m"
-	}
+	c.shown = approval.Shown{State: "v1", Title: "Write " + evil, Before: "old " + evil + "\n", After: "new " + evil + "\u202e\n"}
 	r := c.addRequest(t, "k3v9q2xa7m", "agent:"+evil+"\u202e",
 		`{"text":"line 1\nline 2\u202e<b>","list":[1,{"a":"`+strings.ReplaceAll(evil, `"`, `\"`)+`"}]}`)
 	w := c.as(identity.Approver)("GET", "/console/approvals/"+r.ID, nil)
@@ -92,7 +91,7 @@ func TestRequestPage(t *testing.T) {
 		"<h1>Write something</h1>",
 		`href="/console/tools/write"`, "1.2.3", r.Digest[:18],
 		"line 1\nline 2\\u202e&lt;b&gt;", // invisible characters escaped, line breaks kept
-		"What will be written", `aria-hidden="true">−</span><span class="sr">removed: </span>`, `aria-hidden="true">&#43;</span><span class="sr">added: </span>`,
+		"What will change", `aria-hidden="true">−</span><span class="sr">removed: </span>`, `aria-hidden="true">&#43;</span><span class="sr">added: </span>`,
 		`action="/console/approvals/k3v9q2xa7m/decide"`, "in 59 min",
 	)
 	for _, bad := range []string{"<script>alert", "<img", "\u202e"} {
@@ -125,7 +124,7 @@ func TestDecide(t *testing.T) {
 		c := newFixture(t)
 		r := c.addRequest(t, "k3v9q2xa7m", "agent:x", `{}`)
 		approver := c.as(identity.Approver)
-		w := approver("POST", "/console/approvals/k3v9q2xa7m/decide", url.Values{"verdict": {verdict}, "reason": {" fine "}})
+		w := approver("POST", "/console/approvals/k3v9q2xa7m/decide", url.Values{"verdict": {verdict}, "reason": {" fine\r\n"}, "shown": {r.PageMark("")}})
 		wants(t, w, 303)
 		if got := w.Header().Get("Location"); got != "/console/approvals/k3v9q2xa7m" {
 			t.Errorf("redirects to %q", got)
@@ -138,7 +137,7 @@ func TestDecide(t *testing.T) {
 			t.Errorf("the decision is valid for %s, want %s", got.ExpiresAt.Sub(c.now), window)
 		}
 		wants(t, approver("GET", "/console/approvals/k3v9q2xa7m", nil), 200, "console:ada", "Reason: fine")
-		records := []string{`console:ada console/` + verdict + ` ok {"request":"k3v9q2xa7m","tool":"demo/write","reason":"fine","address":"192.0.2.1"}`}
+		records := []string{`console:ada approvals/` + verdict + ` ok {"request":"k3v9q2xa7m","tool":"demo/write","caller":"agent:x","reason":"fine","address":"192.0.2.1"}`}
 		if diff := cmp.Diff(records, c.recorded()); diff != "" {
 			t.Error(diff)
 		}
@@ -147,9 +146,10 @@ func TestDecide(t *testing.T) {
 
 func TestNothingIsDecidedWithoutARecord(t *testing.T) {
 	c := newFixture(t)
-	c.addRequest(t, "k3v9q2xa7m", "agent:x", `{}`)
+	r := c.addRequest(t, "k3v9q2xa7m", "agent:x", `{}`)
 	c.auditErr = errors.New("disk full")
-	wants(t, c.as(identity.Approver)("POST", "/console/approvals/k3v9q2xa7m/decide", url.Values{"verdict": {"approve"}}), 503,
+	form := url.Values{"verdict": {"approve"}, "shown": {r.PageMark("")}}
+	wants(t, c.as(identity.Approver)("POST", "/console/approvals/k3v9q2xa7m/decide", form), 503,
 		"nothing was decided")
 	if got := c.approvals.all[0].State; got != approval.Pending {
 		t.Errorf("the request is %s", got)
@@ -158,14 +158,14 @@ func TestNothingIsDecidedWithoutARecord(t *testing.T) {
 
 func TestTwoDecideAtOnce(t *testing.T) {
 	c := newFixture(t)
-	c.addRequest(t, "k3v9q2xa7m", "agent:x", `{}`)
+	r := c.addRequest(t, "k3v9q2xa7m", "agent:x", `{}`)
 	approver := c.as(identity.Approver)
 	answers := make([]int, 20)
 	var all sync.WaitGroup
 	for i := range answers {
 		all.Go(func() {
 			verdict := []string{"approve", "deny"}[i%2]
-			w := approver("POST", "/console/approvals/k3v9q2xa7m/decide", url.Values{"verdict": {verdict}})
+			w := approver("POST", "/console/approvals/k3v9q2xa7m/decide", url.Values{"verdict": {verdict}, "shown": {r.PageMark("")}})
 			answers[i] = w.Code
 			if w.Code == 409 && !strings.Contains(w.Body.String(), "at 2026-08-01T12:00:00Z by console:ada") {
 				t.Errorf("does not say who, what and when:\n%s", w.Body)
@@ -191,9 +191,9 @@ func TestTwoDecideAtOnce(t *testing.T) {
 
 func TestRequestStateWaitsForADecision(t *testing.T) {
 	c := newFixture(t)
-	c.Preview = func(context.Context, approval.Request) (string, string, string, bool) {
+	c.Desk.Show = func(context.Context, approval.Request, string) (approval.Shown, error) {
 		t.Error("the diff is computed although it is not shown")
-		return "", "", "", false
+		return approval.Shown{}, nil
 	}
 	c.addRequest(t, "k3v9q2xa7m", "agent:x", `{}`)
 	viewer := c.as(identity.Viewer)
@@ -206,4 +206,65 @@ func TestRequestStateWaitsForADecision(t *testing.T) {
 	if strings.Contains(w.Body.String(), "<html") || strings.Contains(w.Body.String(), "<script>") {
 		t.Error("the response is not the requested part")
 	}
+}
+
+func TestApprovalIsForThePageThatWasSeen(t *testing.T) {
+	c := newFixture(t)
+	c.shown = approval.Shown{State: "v1", Title: "Replace a.md", Before: "old\n", After: "new\n"}
+	r := c.addRequest(t, "k3v9q2xa7m", "agent:x", `{}`)
+	other := c.addRequest(t, "m3v9q2xa7m", "agent:x", `{"n":1}`)
+	approver := c.as(identity.Approver)
+	post := func(verdict, mark string) int {
+		return approver("POST", "/console/approvals/k3v9q2xa7m/decide", url.Values{"verdict": {verdict}, "shown": {mark}}).Code
+	}
+	wants(t, approver("GET", "/console/approvals/k3v9q2xa7m", nil), 200,
+		`<input type="hidden" name="shown" value="`+r.PageMark("v1")+`">`, `<textarea id="reason"`, "Replace a.md")
+	for name, mark := range map[string]string{
+		"no mark": "", "the mark of another request": other.PageMark("v1"), "an older page": r.PageMark("v0"), "a forged mark": "v1",
+	} {
+		if code := post("approve", mark); code != 409 || c.approvals.all[0].State != approval.Pending {
+			t.Errorf("%s: status %d, the request is %s", name, code, c.approvals.all[0].State)
+		}
+	}
+	c.shown.State = "v2"
+	if code := post("approve", r.PageMark("v1")); code != 409 {
+		t.Errorf("after a change: status %d", code)
+	}
+	if code := post("approve", r.PageMark("v2")); code != 303 || c.approvals.all[0].Shown != "v2" {
+		t.Errorf("the current page: status %d, decided for %q", code, c.approvals.all[0].Shown)
+	}
+	if code := post("approve", r.PageMark("v2")); code != 409 {
+		t.Errorf("posted twice: status %d", code)
+	}
+}
+
+func TestWithdraw(t *testing.T) {
+	c := newFixture(t)
+	r := c.addRequest(t, "k3v9q2xa7m", "agent:x", `{}`)
+	const at = "/console/approvals/k3v9q2xa7m"
+	approver := c.as(identity.Approver)
+	wants(t, approver("POST", at+"/withdraw", nil), 409, "The approval was not withdrawn")
+	form := url.Values{"verdict": {"approve"}, "shown": {r.PageMark("")}}
+	wants(t, approver("POST", at+"/decide", form), 303)
+	lacks(t, c.as(identity.Viewer)("GET", at, nil), "Withdraw the approval")
+	wants(t, c.as(identity.Viewer)("POST", at+"/withdraw", nil), 403)
+	wants(t, approver("GET", at, nil), 200, "Withdraw the approval")
+	wants(t, approver("POST", at+"/withdraw", nil), 303)
+	wants(t, approver("GET", at, nil), 200, "withdrawn", "No call can use it")
+	wants(t, approver("POST", at+"/decide", form), 409)
+	if got := c.recorded(); !strings.Contains(strings.Join(got, "\n"), "console:ada approvals/withdraw ok") {
+		t.Errorf("recorded %q", got)
+	}
+}
+
+func TestEffectThatCannotBeShown(t *testing.T) {
+	c := newFixture(t)
+	c.addRequest(t, "k3v9q2xa7m", "agent:x", `{}`)
+	c.Desk.Show = func(context.Context, approval.Request, string) (approval.Shown, error) {
+		return approval.Shown{}, contract.Errorf(contract.Unavailable, "The book storage cannot be used")
+	}
+	w := c.as(identity.Approver)("GET", "/console/approvals/k3v9q2xa7m", nil)
+	wants(t, w, 200, "cannot be shown", "The book storage cannot be used", `value="deny"`)
+	lacks(t, w, `value="approve"`)
+	wants(t, c.as(identity.Approver)("POST", "/console/approvals/k3v9q2xa7m/decide", url.Values{"verdict": {"deny"}}), 303)
 }

@@ -44,9 +44,8 @@ type Console struct {
 	Limiter        ratelimit.Limiter // limits failed sign-ins and rejected requests
 	// Address returns the client address of a request.
 	Address func(r *http.Request) string
-	// Preview returns the content of a file before and after a request is approved, and the name of
-	// the file for people. It returns false if the tool does not write a file.
-	Preview func(ctx context.Context, r approval.Request) (before, after, name string, ok bool)
+	// Desk shows what requests would do, and takes decisions.
+	Desk *approval.Desk
 	// History returns at most max changes of a file of a book, newest first. If the path is empty,
 	// it returns those of the whole book.
 	History func(ctx context.Context, book, path string, max int) ([]books.Change, error)
@@ -149,6 +148,7 @@ func (*Console) routes() []route {
 		{"GET /console/approvals/{id}", identity.Viewer, (*visit).request},
 		{"GET /console/approvals/{id}/state", identity.Viewer, (*visit).requestState},
 		{"POST /console/approvals/{id}/decide", identity.Approver, (*visit).decide},
+		{"POST /console/approvals/{id}/withdraw", identity.Approver, (*visit).withdraw},
 		{"GET /console/settings", identity.Admin, (*visit).settings},
 		{"POST /console/settings/tokens", identity.Admin, (*visit).makeToken},
 		{"POST /console/settings/tokens/{id}/revoke", identity.Admin, (*visit).revokeToken},

@@ -2,54 +2,16 @@ package console
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
-	"remit/internal/visible"
-
 	"znkr.io/diff"
+
+	"remit/internal/engine/approval"
+	"remit/internal/visible"
 )
 
-const (
-	// maxComparisons bounds the comparisons of lines in the search for the fewest changes, in
-	// addition to one per line. 2,000 changes need half as many.
-	maxComparisons = 1 << 23
-	// contextLines is the number of unchanged lines to show around a change.
-	contextLines = 3
-	// maxRows is the maximum number of lines of a diff that a page shows.
-	maxRows = 4000
-)
-
-// compare returns the lines to remove and to add that turn before into after. If exact is true,
-// they are the fewest possible; finding those may take too long.
-func compare(before, after []string) (hunks []diff.Hunk[string], exact bool) {
-	if hunks, exact = minimal(before, after); exact {
-		return hunks, true
-	}
-	return diff.Hunks(before, after, diff.Context(contextLines), diff.Fast()), false
-}
-
-// minimal finds the fewest changes, unless that takes too many comparisons. The library offers no
-// way to stop it except a panic.
-func minimal(before, after []string) (hunks []diff.Hunk[string], ok bool) {
-	type tooMany struct{}
-	limit := maxComparisons + len(before) + len(after)
-	defer func() {
-		if r := recover(); r != nil && r != (tooMany{}) {
-			panic(r)
-		}
-	}()
-	equal := func(a, b string) bool {
-		if limit--; limit < 0 {
-			panic(tooMany{})
-		}
-		return a == b
-	}
-	return diff.HunksFunc(before, after, equal, diff.Context(contextLines), diff.Minimal()), true
-}
-
-// lines splits a text into lines with their line breaks; the last line may have none.
-func lines(text string) []string { return slices.Collect(strings.Lines(text)) }
+// maxRows is the maximum number of lines of a diff that a page shows.
+const maxRows = 4000
 
 // comparison is a diff as a page shows it.
 type comparison struct {
@@ -80,8 +42,8 @@ func (r diffRow) Word() string {
 
 // comparisonOf builds the diff of a file: the changed lines with a few unchanged ones around them.
 func comparisonOf(name, before, after string) comparison {
-	a := lines(before)
-	hunks, exact := compare(a, lines(after))
+	a := approval.Lines(before)
+	hunks, exact := approval.Hunks(a, approval.Lines(after))
 	c := comparison{Name: visible.Line(name), Exact: exact}
 	from := 0 // number of lines of before that are processed
 	for _, h := range hunks {

@@ -13,6 +13,8 @@ import (
 	"znkr.io/diff"
 
 	"remit/internal/complexitytest"
+
+	"remit/internal/engine/approval"
 )
 
 // apply applies the changes to the lines before, and counts them.
@@ -66,12 +68,12 @@ func TestDiffTransformsBefore(t *testing.T) {
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		before, after := text.Draw(t, "before"), text.Draw(t, "after")
-		hunks, exact := compare(lines(before), lines(after))
-		got, changes := apply(t, lines(before), hunks)
+		hunks, exact := approval.Hunks(approval.Lines(before), approval.Lines(after))
+		got, changes := apply(t, approval.Lines(before), hunks)
 		if strings.Join(got, "") != after || !exact {
 			t.Fatalf("%q became %q, not %q; exact %v", before, got, after, exact)
 		}
-		if least := leastChanges(lines(before), lines(after)); changes != least {
+		if least := leastChanges(approval.Lines(before), approval.Lines(after)); changes != least {
 			t.Fatalf("%d changes, the minimum is %d", changes, least)
 		}
 	})
@@ -84,11 +86,11 @@ func TestDiffOfTooManyChanges(t *testing.T) {
 		fmt.Fprintf(&b, "new %d\n", i)
 	}
 	before, after := "same\n"+a.String()+"end\n", "same\n"+b.String()+"end\n"
-	hunks, exact := compare(lines(before), lines(after))
+	hunks, exact := approval.Hunks(approval.Lines(before), approval.Lines(after))
 	if exact {
 		t.Error("6,000 changes count as exact")
 	}
-	if got, _ := apply(t, lines(before), hunks); strings.Join(got, "") != after {
+	if got, _ := apply(t, approval.Lines(before), hunks); strings.Join(got, "") != after {
 		t.Error("the diff does not turn before into after")
 	}
 	c := comparisonOf("f", before, after)
@@ -110,7 +112,7 @@ func TestDiffIsExact(t *testing.T) {
 		at := random.IntN(len(after))
 		after = slices.Insert(slices.Delete(after, at, at+1), random.IntN(len(after)), "3\n")
 	}
-	hunks, exact := compare(before, after)
+	hunks, exact := approval.Hunks(before, after)
 	got, changes := apply(t, before, hunks)
 	if least := leastChanges(before, after); !slices.Equal(got, after) || !exact || changes != least || least < 1000 {
 		t.Errorf("exact %v, %d changes, the minimum is %d", exact, changes, least)
@@ -122,8 +124,8 @@ func TestDiffTakesBoundedTime(t *testing.T) {
 	complexitytest.Linear(t, 400_000, func(size int) {
 		before := strings.Repeat("a\n", size/3) + "x\n" + strings.Repeat("a\n", 2*size/3)
 		after := strings.Repeat("a\n", 2*size/3) + "x\n" + strings.Repeat("a\n", size/3)
-		hunks, _ := compare(lines(before), lines(after))
-		if got, _ := apply(t, lines(before), hunks); strings.Join(got, "") != after {
+		hunks, _ := approval.Hunks(approval.Lines(before), approval.Lines(after))
+		if got, _ := apply(t, approval.Lines(before), hunks); strings.Join(got, "") != after {
 			t.Error("the diff does not turn before into after")
 		}
 	})
@@ -173,7 +175,7 @@ func BenchmarkDiffWorstCase(b *testing.B) {
 		}
 	}
 	for b.Loop() {
-		if _, exact := compare(lines(before.String()), lines(after.String())); !exact {
+		if _, exact := approval.Hunks(approval.Lines(before.String()), approval.Lines(after.String())); !exact {
 			b.Fatal("gave up")
 		}
 	}

@@ -35,6 +35,7 @@ type fixture struct {
 	tokens    *fakeTokens
 	log       bytes.Buffer
 	now       time.Time
+	shown     approval.Shown // what every request would do
 
 	mu       sync.Mutex
 	records  []audit.Record
@@ -84,11 +85,15 @@ func newFixture(t testing.TB) *fixture {
 			host, _, _ := net.SplitHostPort(r.RemoteAddr) // as the server does
 			return host
 		},
-		Preview: func(context.Context, approval.Request) (before, after, name string, ok bool) {
-			return "", "", "", false
-		},
 	}
 	c.Pages = c.Engine
+	c.Desk = &approval.Desk{
+		Open: func(context.Context) (approval.Store, error) {
+			return &approval.Recorded{Store: c.approvals, Audit: c}, nil
+		},
+		Show: func(context.Context, approval.Request, string) (approval.Shown, error) { return c.shown, nil },
+		Now:  c.Now,
+	}
 	c.people.now = c.Now
 	c.mux = http.NewServeMux()
 	c.Register(c.mux)
@@ -340,11 +345,22 @@ func (s *requestStore) Decide(_ context.Context, id string, v approval.Verdict, 
 	if r.State != approval.Pending {
 		return *r, contract.Errorf(contract.Conflict, "Request %s was %s at %s by %s", id, r.State, r.DecidedAt.Format(time.RFC3339), r.DecidedBy)
 	}
-	r.State, r.DecidedBy, r.DecidedAt, r.Reason, r.ExpiresAt = approval.Denied, v.By, now, v.Reason, expires
+	r.State, r.DecidedBy, r.DecidedAt, r.Reason, r.ExpiresAt, r.Shown = approval.Denied, v.By, now, v.Reason, expires, v.Shown
 	if v.Approve {
 		r.State = approval.Approved
 	}
 	return *r, nil
+}
+
+func (s *requestStore) Withdraw(_ context.Context, id string, v approval.Verdict, now time.Time) (approval.Request, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.all, func(r approval.Request) bool { return r.ID == id })
+	if i < 0 || s.all[i].Stage(now) != string(approval.Approved) {
+		return approval.Request{ID: id}, contract.Errorf(contract.Conflict, "Request %s is not approved", id)
+	}
+	s.all[i].State, s.all[i].DecidedBy, s.all[i].DecidedAt = approval.Withdrawn, v.By, now
+	return s.all[i], nil
 }
 
 func (s *requestStore) List(_ context.Context, o approval.ListOptions) ([]approval.Request, error) {

@@ -220,7 +220,7 @@ func tone(of any) string {
 		return "wait"
 	case "internal", "unavailable", "failed", "High":
 		return "bad"
-	case "expired", "":
+	case "expired", "withdrawn", "":
 		return "quiet"
 	case "Low":
 		return ""

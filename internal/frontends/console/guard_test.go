@@ -140,7 +140,7 @@ func TestRoles(t *testing.T) {
 		{identity.Viewer, "GET", "/console/connect", nil, 200},
 		{identity.Viewer, "POST", "/console/approvals/k3v9q2xa7m/decide", url.Values{"verdict": {"approve"}}, 403},
 		{identity.Viewer, "GET", "/console/settings", nil, 403},
-		{identity.Approver, "POST", "/console/approvals/k3v9q2xa7m/decide", url.Values{"verdict": {"approve"}}, 303},
+		{identity.Approver, "POST", "/console/approvals/k3v9q2xa7m/decide", url.Values{"verdict": {"deny"}}, 303},
 		{identity.Approver, "GET", "/console/settings", nil, 403},
 		{identity.Approver, "POST", "/console/settings/tokens", url.Values{"name": {"x"}, "scope": {"*:read"}, "days": {"7"}}, 403},
 		{identity.Approver, "POST", "/console/settings/links", url.Values{"name": {"x"}, "role": {"admin"}, "minutes": {"10"}}, 403},

@@ -15,6 +15,7 @@ import (
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
+	"remit/internal/engine/approval"
 	"remit/internal/engine/identity"
 )
 
@@ -27,6 +28,8 @@ type API struct {
 	// Returns the results of the health checks by name; may be nil.
 	Health  func(ctx context.Context) map[string]error
 	Metrics http.Handler // nil if metrics are off
+	// Where people decide about requests; nil if they cannot here.
+	Desk *approval.Desk
 	// Challenge sets the headers that tell the client how to authenticate if err means that the
 	// caller is anonymous or that the token lacks a scope. It returns the status of the response,
 	// or 0 for other errors. It is nil if every caller is known.
@@ -46,6 +49,9 @@ func (a *API) Register(mux *http.ServeMux) {
 	route(mux, "/tools", methods{http.MethodGet: a.list})
 	route(mux, "/tools/{name}", methods{http.MethodGet: a.describe, http.MethodPost: a.call})
 	route(mux, "/health", methods{http.MethodGet: a.health})
+	if a.Desk != nil {
+		a.registerApprovals(mux)
+	}
 	if a.Metrics != nil {
 		route(mux, "/metrics", methods{http.MethodGet: a.requireIdentity(a.Metrics.ServeHTTP)})
 	}
@@ -84,10 +90,14 @@ type methods map[string]http.HandlerFunc
 // route serves the methods of a path and answers 405 to all others. The mux would do that too, but
 // not beside a catch-all.
 func route(mux *http.ServeMux, path string, handlers methods) {
-	allow := "GET, HEAD" // the mux passes HEAD to the handler of GET
-	if handlers[http.MethodPost] != nil {
-		allow += ", POST"
+	var allowed []string
+	if handlers[http.MethodGet] != nil {
+		allowed = append(allowed, "GET", "HEAD") // the mux passes HEAD to the handler of GET
 	}
+	if handlers[http.MethodPost] != nil {
+		allowed = append(allowed, "POST")
+	}
+	allow := strings.Join(allowed, ", ")
 	for method, handler := range handlers {
 		mux.HandleFunc(method+" "+path, handler)
 	}

@@ -38,21 +38,18 @@ const bodyTimeout = 30 * time.Second
 
 // call runs a tool: POST /tools/{name}, with the arguments as body.
 func (a *API) call(w http.ResponseWriter, r *http.Request) {
-	if a.Admit != nil {
-		leave, ok := a.Admit()
-		if !ok {
-			w.Header().Set("Retry-After", "1")
-			writeError(w, http.StatusServiceUnavailable, "Too many requests are in progress; try again")
-			return
-		}
-		defer leave()
+	leave, ok := a.admit(w)
+	if !ok {
+		return
 	}
+	defer leave()
 	connection := http.NewResponseController(w)
 	// If the connection supports no deadlines, its owner limits it. After a rejection the deadline
 	// stays, for the rest of the body.
 	_ = connection.SetReadDeadline(time.Now().Add(bodyTimeout))
 	tool, err := a.Engine.Find(r.PathValue("name"))
 	if err != nil {
+		a.refused(r, engine.UnknownTool, r.PathValue("name"))
 		writeToolError(w, err)
 		return
 	}
@@ -62,6 +59,8 @@ func (a *API) call(w http.ResponseWriter, r *http.Request) {
 		if errors.Is(rejected.err, bodies.ErrBusy) {
 			// The call has not begun, so any caller may repeat it.
 			w.Header().Set("Retry-After", "1")
+		} else {
+			a.refused(r, engine.NoCall, tool.Name+": "+rejected.err.Message)
 		}
 		finish(w, rejected.status, &engine.Result{Tool: tool, Err: rejected.err, Body: tool.Render(rejected.err)}, "")
 		return
@@ -85,6 +84,27 @@ func (a *API) call(w http.ResponseWriter, r *http.Request) {
 	default:
 		finish(w, http.StatusOK, &result, sent.key)
 	}
+}
+
+// admit takes a place among the requests in progress. If there is none, it answers the request
+// itself and returns false.
+func (a *API) admit(w http.ResponseWriter) (leave func(), ok bool) {
+	if a.Admit == nil {
+		return func() {}, true
+	}
+	if leave, ok = a.Admit(); !ok {
+		w.Header().Set("Retry-After", "1")
+		writeError(w, http.StatusServiceUnavailable, "Too many requests are in progress; try again")
+	}
+	return leave, ok
+}
+
+// refused records a request that never became a call.
+func (a *API) refused(r *http.Request, kind engine.RefusalKind, about string) {
+	who := a.who(r)
+	a.Engine.Refused(r.Context(), kind, engine.Requester{
+		Principal: who.Principal, Grant: who.Grant, Frontend: "http", Client: client(r),
+	}, about)
 }
 
 // status returns the status of a failed call. If the caller lacks rights, it also sets the headers

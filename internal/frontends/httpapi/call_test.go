@@ -229,8 +229,8 @@ func TestAuditRecord(t *testing.T) {
 	r.do(post("look", "", "X-Test-Principal", "ann", "User-Agent", strings.Repeat("é", 60)))
 	r.do(post("look", "not JSON")) // never became a call
 	records := r.Records()
-	if len(records) != 1 {
-		t.Fatalf("%d records, want 1", len(records))
+	if len(records) != 2 || records[1].Tool != "refused/no_call" {
+		t.Fatalf("%d records, want a call and a body that is none", len(records))
 	}
 	got := records[0]
 	if got.Frontend != "http" || got.Principal != "ann" || got.Client != strings.Repeat("é", 50) || got.Tool != "demo/look" || got.Outcome != "ok" {

@@ -59,8 +59,10 @@ func TestBadKeys(t *testing.T) {
 			t.Errorf("%s: %d %s", name, got.Code, got.Body)
 		}
 	}
-	if n := len(r.Records()); n != 0 {
-		t.Errorf("%d calls were made", n)
+	for _, record := range r.Records() {
+		if record.Tool != "refused/no_call" {
+			t.Errorf("%s was called", record.Tool)
+		}
 	}
 }
 

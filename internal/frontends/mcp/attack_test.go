@@ -113,6 +113,7 @@ func TestWaitingCallKeepsArguments(t *testing.T) {
 		})
 	}
 	all.Wait()
+	think()
 	for _, question := range questions {
 		s.post(answerTo(question))
 	}
@@ -154,6 +155,7 @@ func TestManyWaitingCalls(t *testing.T) {
 		ids = append(ids, id)
 	}
 	<-sent
+	think()
 	go func() {
 		for _, id := range ids {
 			fmt.Fprintln(c.in, `{"jsonrpc":"2.0","id":"`+id+`","result":{"action":"accept","content":{"reason":"r"}}}`)
@@ -271,7 +273,7 @@ func TestAnswerFromAnotherSession(t *testing.T) {
 	}
 	r.post(answerTo(question)).want(t, "without a session", http.StatusBadRequest, -32600)
 	stream.quiet()
-	time.Sleep(300 * time.Millisecond)
+	think()
 	s.post(strings.Replace(answerTo(question), "accept", "decline", 1))
 	s.post(answerTo(question)) // too late
 	if got := stream.next(); !strings.Contains(got.data, "A person denied this call") {

@@ -53,6 +53,8 @@ type state struct {
 	Key       string                     `json:"i,omitempty"` // the idempotency key
 	AskedAt   int64                      `json:"w"`
 	Asked     []string                   `json:"k"` // keys of all questions so far
+	Seen      string                     `json:"o,omitempty"`
+	Asks      int                        `json:"q,omitempty"`
 	Answers   map[string]json.RawMessage `json:"v,omitempty"`
 }
 
@@ -184,7 +186,7 @@ func (q *request) resume(ctx context.Context, digest string, sealed *jsontree.Va
 		return err
 	}
 	r.expires = st.Expires
-	r.before = engine.Continuation{Attempt: st.Number, Approved: st.Approved, Asked: time.UnixMilli(st.AskedAt), Key: st.Key}
+	r.before = engine.Continuation{Attempt: st.Number, Approved: st.Approved, Asked: time.UnixMilli(st.AskedAt), Key: st.Key, Seen: st.Seen, Asks: st.Asks}
 	r.asked, r.answers = map[string]bool{}, map[string]jsontree.Value{}
 	for _, key := range st.Asked {
 		r.asked[key] = true
@@ -220,6 +222,7 @@ func (q *request) ask(need *engine.Suspension, digest string) ([]byte, error) {
 	st := state{
 		Principal: q.from.Principal, Subject: r.subject, Expires: r.expires,
 		Number: need.Next.Attempt, Approved: need.Next.Approved, AskedAt: need.Next.Asked.UnixMilli(), Key: need.Next.Key,
+		Seen: need.Next.Seen, Asks: need.Next.Asks,
 		Answers: map[string]json.RawMessage{},
 	}
 	for key := range r.asked {

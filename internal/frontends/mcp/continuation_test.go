@@ -252,7 +252,11 @@ func TestApprovalByContinuation(t *testing.T) {
 		want    string // empty: it asks again
 		written bool
 	}{
+		{"accepted before anyone saw it", func(_ *testing.T, r *rig, key, state string) reply {
+			return r.round(tool, entry, answer(key, "accept"), state)
+		}, `"status":"pending"`, false},
 		{"accepted", func(_ *testing.T, r *rig, key, state string) reply {
+			time.Sleep(350 * time.Millisecond)
 			return r.round(tool, entry, answer(key, "accept"), state)
 		}, `line_number`, true},
 		{"declined", func(_ *testing.T, r *rig, key, state string) reply {
@@ -307,11 +311,13 @@ func TestApprovalHoldsForNextRound(t *testing.T) {
 	const tool = "test_guarded_elicitation"
 	first := r.round(tool, `{}`, `{"reason":{"action":"accept","content":{"reason":"early"}}}`, "")
 	key := approvalKey(t, first)
+	think()
 	second := r.round(tool, `{}`, `{"`+key+`":{"action":"accept","content":{}}}`, stateOf(t, first))
 	if got := second.text(); got != "Done, because early" {
 		t.Errorf("got %s", second.body)
 	}
 	first = r.round(tool, `{}`, "", "")
+	think()
 	second = r.round(tool, `{}`, `{"`+approvalKey(t, first)+`":{"action":"accept","content":{}}}`, stateOf(t, first))
 	if second.at("result", "inputRequests", "reason") == nil {
 		t.Fatalf("got %s", second.body)

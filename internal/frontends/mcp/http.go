@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"remit/internal/bodies"
+	"remit/internal/engine"
 	"remit/internal/engine/identity"
 )
 
@@ -175,6 +176,10 @@ func (e *endpoint) post(x *exchange) {
 	all, batch, fault := readMessages(data, n != nil && hasBatches(n.from.version))
 	switch {
 	case fault != nil:
+		who := e.who(x.r)
+		e.server.Engine.Refused(x.r.Context(), engine.NoCall, engine.Requester{
+			Principal: who.Principal, Grant: who.Grant, Frontend: "http",
+		}, fault.text)
 		x.refuse(fault.status(guess), fault, guess)
 	case guess == modern || len(x.r.Header[headerSession]) == 0 && isModern(&all[0]):
 		e.modern(x, &all[0])

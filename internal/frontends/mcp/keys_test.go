@@ -113,6 +113,7 @@ func TestKeyInContinuation(t *testing.T) {
 	const tool, key = "write_memory_entry", `"` + keyName + `":"k-1"`
 	asked := r.ask(withMeta(true, entry, key))
 	yes := fmt.Sprintf(`{%q:{"action":"accept","content":{}}}`, approvalKey(t, asked))
+	think()
 	if done := r.round(tool, entry, yes, stateOf(t, asked)); done.at("result", "structuredContent", "line_number") != 1.0 {
 		t.Fatalf("approved: %s", done.body)
 	}

@@ -348,7 +348,8 @@ func TestApprovalOverHTTP(t *testing.T) {
 		want         string
 		written      bool
 	}{
-		{"accepted", `"result":{"action":"accept","content":{}}`, 0, `line_number\":1`, true},
+		{"accepted", `"result":{"action":"accept","content":{}}`, 350 * time.Millisecond, `line_number\":1`, true},
+		{"accepted before anyone saw it", `"result":{"action":"accept","content":{}}`, 0, `\"status\":\"pending\"`, false},
 		{"declined", `"result":{"action":"decline"}`, 350 * time.Millisecond, "A person denied this call", false},
 		{"declined before anyone saw it", `"result":{"action":"decline"}`, 0, `\"status\":\"pending\"`, false},
 		{"nonsense", `"result":{"action":["accept"]}`, 0, `\"status\":\"pending\"`, false},

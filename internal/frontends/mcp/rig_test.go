@@ -117,12 +117,20 @@ func inBubble(t *testing.T, name string, test func(t *testing.T)) {
 	})
 }
 
+// principal returns the caller: anybody that a test names, or a client with a token for dialogs.
 func principal(r *http.Request) identity.Identity {
-	if who := r.Header.Get(principalHeader); who != "" {
-		return identity.Identity{Principal: who}
+	who := identity.Identity{Principal: cli.LocalPrincipal, Grant: &identity.Grant{
+		User: identity.AnyUser, Elicits: true,
+		Scopes: identity.Scopes{{Set: identity.AnySet}: true, {Set: identity.AnySet, Write: true}: true},
+	}}
+	if name := r.Header.Get(principalHeader); name != "" {
+		who.Principal = name
 	}
-	return identity.Identity{Principal: cli.LocalPrincipal}
+	return who
 }
+
+// think waits as long as a person needs at least to answer.
+func think() { time.Sleep(350 * time.Millisecond) }
 
 func newServer(a *app.App, tasks *taskStore, s setup) *mcp.Server {
 	spent := map[string]bool{}

@@ -23,6 +23,8 @@ type Server struct {
 	PageSize     int // of lists; zero means 200
 	// Sent as a log message to a client over stdio once it is initialized, unless empty.
 	Notice string
+	// Whether what a stdio client answers to a question for approval counts as a person's decision.
+	Dialogues bool
 
 	listsOnce sync.Once
 	tools     fixedList // encoded, in the order of the list

@@ -164,6 +164,7 @@ func (c *stdio) receive(ctx context.Context, line []byte) {
 	}
 	all, batch, fault := readMessages(line, hasBatches(c.from.version))
 	if fault != nil {
+		c.server.Engine.Refused(ctx, engine.NoCall, (&request{from: c.from}).requester(nil), fault.text)
 		c.out.send(fault.reply(fault.id, c.era))
 		return
 	}
@@ -234,6 +235,7 @@ func (c *stdio) request(ctx context.Context, m *message, size int, deliver func(
 	switch m.method {
 	case "tools/call":
 		if _, err := q.tool(); err != nil {
+			q.refusedTool(ctx)
 			deliver(toRPCError(err, q.from.era).reply(q.id, q.from.era))
 			return
 		}

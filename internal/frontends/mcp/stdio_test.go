@@ -31,7 +31,8 @@ func open(t testing.TB, mode approval.Mode) (*app.App, string) {
 	root := t.TempDir()
 	data := filepath.Join(root, ".remit")
 	a, err := app.Open(context.Background(), cli.Settings{
-		Root: root, Data: data, Config: filepath.Join(root, "remit.yaml"), Database: "sqlite://" + filepath.Join(data, "remit.db"),
+		Elicitation: true,
+		Root:        root, Data: data, Config: filepath.Join(root, "remit.yaml"), Database: "sqlite://" + filepath.Join(data, "remit.db"),
 		Toolsets: []string{"learning-os"}, Approve: mode,
 	}, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -232,7 +233,8 @@ func TestElicitation(t *testing.T) {
 		want         string
 		written      bool
 	}{
-		{"accepted", `"result":{"action":"accept","content":{}}`, 0, `\"line_number\":1`, true},
+		{"accepted", `"result":{"action":"accept","content":{}}`, 350 * time.Millisecond, `\"line_number\":1`, true},
+		{"accepted before anyone saw it", `"result":{"action":"accept","content":{}}`, 0, `\"status\":\"pending\"`, false},
 		{"declined", `"result":{"action":"decline"}`, 350 * time.Millisecond, "A person denied this call", false},
 		{"declined before anyone saw it", `"result":{"action":"decline"}`, 0, `\"status\":\"pending\"`, false},
 		{"dialog closed", `"result":{"action":"cancel"}`, 0, `\"status\":\"pending\"`, false},
@@ -283,6 +285,7 @@ func TestManyQuestions(t *testing.T) {
 			got = m.Method != nil
 		}
 	}
+	think()
 	go func() {
 		for i := range n {
 			c.send(`{"jsonrpc":"2.0","id":"remit-` + jsonInt(i+1) + `","result":{"action":"accept"}}`)

@@ -17,6 +17,7 @@ import (
 func (q *request) callTool(ctx context.Context) ([]byte, error) {
 	tool, err := q.tool()
 	if err != nil {
+		q.refusedTool(ctx)
 		return nil, err
 	}
 	key, err := q.idempotencyKey()
@@ -30,7 +31,7 @@ func (q *request) callTool(ctx context.Context) ([]byte, error) {
 	call := engine.Call{
 		Tool: tool.Name, Args: q.params.Field("arguments"), Key: key,
 		Principal: q.from.Principal, Grant: q.from.Grant, Frontend: q.from.frontend, Client: q.from.name, Connection: q.from.connection,
-		Peer: peer, Continuation: q.continuation.before, Trace: q.from.trace,
+		Peer: peer, Continuation: q.continuation.before, Trace: q.from.trace, Dialogue: q.dialogue(),
 	}
 	result, err := q.server.Engine.Call(ctx, call)
 	switch {
@@ -52,6 +53,22 @@ func (q *request) callTool(ctx context.Context) ([]byte, error) {
 	b := q.begin(2*len(result.Body) + len(result.Body)/4 + len(result.Content) + 128)
 	b = appendOutcome(b, result.Body, result.Structured, result.Content)
 	return q.endWithMeta(b, metaOfResult(&result)), nil
+}
+
+// refusedTool records a call of a tool that does not exist.
+func (q *request) refusedTool(ctx context.Context) {
+	name := q.params.Field("name")
+	q.server.Engine.Refused(ctx, engine.UnknownTool, q.requester(nil), name.Text)
+}
+
+// dialogue reports whether an answer of the client counts as the decision of a person: over stdio,
+// because a person started the client, unless the operator switched that off; over HTTP only if a
+// person at a terminal made the token of the client for that.
+func (q *request) dialogue() bool {
+	if q.from.frontend == "stdio" {
+		return q.server.Dialogues
+	}
+	return q.from.Grant != nil && q.from.Grant.Elicits
 }
 
 func (q *request) tool() (*engine.Tool, error) {

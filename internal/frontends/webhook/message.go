@@ -29,20 +29,22 @@ type payload struct {
 	Principal string `json:"principal"`
 	Summary   string `json:"summary"`
 	Arguments string `json:"arguments_preview"`
+	Effect    string `json:"effect_preview,omitempty"`
 	CreatedAt string `json:"created_at"`
 	ExpiresAt string `json:"expires_at"`
 	URL       string `json:"url,omitempty"`
 }
 
-// maxPreviewBytes is the maximum size of the arguments preview in bytes. The approval page shows
+// maxPreviewBytes is the maximum size of each preview in bytes. The approval page shows
 // all arguments.
 const maxPreviewBytes = 4 << 10
 
 // compose creates the message for an approval request.
-func (s *Sender) compose(r approval.Request) *message {
+func (s *Sender) compose(r approval.Request, shown approval.Shown) *message {
 	content := payload{
 		Type: "approval.requested", ID: r.ID, Tool: r.Tool, Version: r.Version,
 		Principal: visible.Line(r.Principal), Summary: visible.Line(r.Summary), Arguments: preview(string(r.Arguments)),
+		Effect:    cut(shown.Text(), maxPreviewBytes),
 		CreatedAt: r.CreatedAt.UTC().Format(time.RFC3339), ExpiresAt: r.ExpiresAt.UTC().Format(time.RFC3339),
 	}
 	if s.Link != nil {

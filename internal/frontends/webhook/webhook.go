@@ -62,12 +62,12 @@ type message struct {
 
 // Requested queues the notification of a new approval request. It never blocks: if the queue is
 // full, it drops the message and logs that.
-func (s *Sender) Requested(r approval.Request) {
+func (s *Sender) Requested(r approval.Request, shown approval.Shown) {
 	s.once.Do(s.start)
 	if s.gone.Load() {
 		return // logged when the server answered 410
 	}
-	m := s.compose(r)
+	m := s.compose(r, shown)
 	switch {
 	case s.writer.Add(m):
 	case s.closing.Load():

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"remit/internal/engine/approval"
 	"remit/internal/frontends/webhook"
 )
 
@@ -27,7 +28,8 @@ func TestOverTheNetwork(t *testing.T) {
 		URL: server.URL + "/hook?key=1", Secret: secretBytes, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		Link: func(id string) string { return "https://remit.example.com/console/approvals/" + id },
 	}
-	sender.Requested(request("k3v9q2xa7m", time.Date(2026, 11, 16, 12, 0, 0, 5, time.FixedZone("", 3600))))
+	sender.Requested(request("k3v9q2xa7m", time.Date(2026, 11, 16, 12, 0, 0, 5, time.FixedZone("", 3600))),
+		approval.Shown{Title: "Add a task\x1b", After: "title: Buy\n"})
 	// The request has expired, but a first attempt is always made.
 	<-heard
 	sender.Close()
@@ -40,7 +42,7 @@ func TestOverTheNetwork(t *testing.T) {
 	}
 	want := map[string]any{
 		"type": "approval.requested", "id": "k3v9q2xa7m", "tool": "tasks/add_task", "version": "1.2.0", "principal": "agent:ci", "summary": "Add a task",
-		"arguments_preview": `{"title":"Buy <milk> & ü"}`, "created_at": "2026-11-16T11:00:00Z", "expires_at": "2026-11-16T12:00:00Z",
+		"arguments_preview": `{"title":"Buy <milk> & ü"}`, "effect_preview": "Add a task\\x1b\n+ title: Buy\n", "created_at": "2026-11-16T11:00:00Z", "expires_at": "2026-11-16T12:00:00Z",
 		"url": "https://remit.example.com/console/approvals/k3v9q2xa7m",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -52,7 +54,7 @@ func TestVerifierRejects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, nil)
 		r.Secret = []byte("another secret, also long")
-		r.Requested(request("a", time.Now()))
+		r.Requested(request("a", time.Now()), approval.Shown{})
 		synctest.Wait()
 		if r.attempts() != 1 || r.errs[0] == nil {
 			t.Error("a message with another signature is accepted, so the other tests prove nothing")
@@ -67,7 +69,7 @@ func TestServerFailsTwice(t *testing.T) {
 				w.WriteHeader(http.StatusInternalServerError)
 			}
 		})
-		r.Requested(request("a", time.Now()))
+		r.Requested(request("a", time.Now()), approval.Shown{})
 		sleepAnHour()
 		if diff := cmp.Diff([]time.Duration{time.Second, 5 * time.Second}, r.pauses()); diff != "" {
 			t.Errorf("pauses differ (-want +got):\n%s", diff)
@@ -91,7 +93,7 @@ func TestServerAlwaysFails(t *testing.T) {
 					w.WriteHeader(status)
 				})
 				began := time.Now()
-				r.Requested(request("a", began))
+				r.Requested(request("a", began), approval.Shown{})
 				sleepAnHour()
 				want := []time.Duration{time.Second, 5 * time.Second, 30 * time.Second, 2 * time.Minute, 5 * time.Minute}
 				if diff := cmp.Diff(want, r.pauses()); diff != "" {
@@ -115,7 +117,7 @@ func TestServerIsDown(t *testing.T) {
 		r := newRig(t, nil)
 		r.network.Close()
 		began := time.Now()
-		r.Requested(request("a", began))
+		r.Requested(request("a", began), approval.Shown{})
 		if took := time.Since(began); took != 0 {
 			t.Errorf("the call waited %s", took)
 		}
@@ -136,9 +138,9 @@ func TestServerIsSlow(t *testing.T) {
 			}
 		})
 		began := time.Now()
-		r.Requested(request("slow", began))
+		r.Requested(request("slow", began), approval.Shown{})
 		synctest.Wait()
-		r.Requested(request("quick", began))
+		r.Requested(request("quick", began), approval.Shown{})
 		if took := time.Since(began); took != 0 {
 			t.Errorf("the calls waited %s", took)
 		}
@@ -161,11 +163,11 @@ func TestServerAnswersGone(t *testing.T) {
 		r := newRig(t, func(attempt int, w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(map[bool]int{true: http.StatusInternalServerError, false: http.StatusGone}[attempt == 1])
 		})
-		r.Requested(request("a", time.Now()))
+		r.Requested(request("a", time.Now()), approval.Shown{})
 		synctest.Wait()
-		r.Requested(request("b", time.Now()))
+		r.Requested(request("b", time.Now()), approval.Shown{})
 		sleepAnHour()
-		r.Requested(request("c", time.Now()))
+		r.Requested(request("c", time.Now()), approval.Shown{})
 		sleepAnHour()
 		if diff := cmp.Diff([]string{"msg_a", "msg_b"}, r.ids); diff != "" {
 			t.Errorf("attempts differ (-want +got):\n%s", diff)
@@ -180,7 +182,7 @@ func TestQueueFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(_ int, _ http.ResponseWriter, request *http.Request) { <-request.Context().Done() })
 		for i := range 300 {
-			r.Requested(request(fmt.Sprint(i), time.Now()))
+			r.Requested(request(fmt.Sprint(i), time.Now()), approval.Shown{})
 			synctest.Wait()
 		}
 		if r.attempts() != 1 {
@@ -197,7 +199,7 @@ func TestRequestExpires(t *testing.T) {
 		r := newRig(t, answering(http.StatusInternalServerError))
 		short := request("a", time.Now())
 		short.ExpiresAt = time.Now().Add(10 * time.Second)
-		r.Requested(short)
+		r.Requested(short, approval.Shown{})
 		sleepAnHour()
 		if r.attempts() != 3 { // at once, after one second, after five more seconds
 			t.Errorf("%d attempts for a request of ten seconds", r.attempts())
@@ -218,9 +220,9 @@ func TestRetryAfterExpiry(t *testing.T) {
 		})
 		short := request("short", time.Now())
 		short.ExpiresAt = time.Now().Add(2 * time.Second)
-		r.Requested(short)
+		r.Requested(short, approval.Shown{})
 		synctest.Wait()
-		r.Requested(request("slow", time.Now()))
+		r.Requested(request("slow", time.Now()), approval.Shown{})
 		time.Sleep(10500 * time.Millisecond)
 		synctest.Wait()
 		log := r.logged(t)
@@ -243,13 +245,13 @@ func TestClose(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, func(int, http.ResponseWriter, *http.Request) { time.Sleep(100 * time.Millisecond) })
 			for i := range 5 {
-				r.Requested(request(fmt.Sprint(i), time.Now()))
+				r.Requested(request(fmt.Sprint(i), time.Now()), approval.Shown{})
 			}
 			log := r.logged(t)
 			if r.attempts() != 5 || strings.Contains(log, "webhook dropped") {
 				t.Errorf("%d went out:\n%s", r.attempts(), log)
 			}
-			r.Requested(request("late", time.Now()))
+			r.Requested(request("late", time.Now()), approval.Shown{})
 			if r.attempts() != 5 || !strings.Contains(r.log.String(), "the server is shutting down") {
 				t.Error("something was sent after the end")
 			}
@@ -258,7 +260,7 @@ func TestClose(t *testing.T) {
 	t.Run("close does not wait for retries", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, answering(http.StatusInternalServerError))
-			r.Requested(request("a", time.Now()))
+			r.Requested(request("a", time.Now()), approval.Shown{})
 			synctest.Wait()
 			began := time.Now()
 			if log := r.logged(t); time.Since(began) != 0 || !strings.Contains(log, "webhook dropped") {
@@ -270,7 +272,7 @@ func TestClose(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, func(_ int, _ http.ResponseWriter, request *http.Request) { <-request.Context().Done() })
 			for i := range 5 {
-				r.Requested(request(fmt.Sprint(i), time.Now()))
+				r.Requested(request(fmt.Sprint(i), time.Now()), approval.Shown{})
 			}
 			synctest.Wait()
 			began := time.Now()
@@ -297,7 +299,7 @@ func TestPreview(t *testing.T) {
 				r := newRig(t, nil)
 				asked := request("a", time.Now())
 				asked.Arguments = []byte(tc.arguments)
-				r.Requested(asked)
+				r.Requested(asked, approval.Shown{})
 				synctest.Wait()
 				var got struct {
 					Preview string `json:"arguments_preview"`

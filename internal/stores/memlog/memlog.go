@@ -6,8 +6,10 @@ package memlog
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 )
 
@@ -74,8 +76,12 @@ func New(o Options) *Log {
 // Entries queued one after another are stored in that order. An entry that is not durable is
 // written with the next batch, but causes no sync of its own. The caller must not change body
 // afterwards.
-func (l *Log) Append(body []byte, durable bool) *Ticket {
-	t := &Ticket{log: l, body: body, durable: durable}
+func (l *Log) Append(body []byte, durable bool) *Ticket { return l.append(body, durable, nil) }
+
+// append is Append of an entry that is stored only if check, which reads the locked file, returns
+// nil. Its error is that of the ticket otherwise.
+func (l *Log) append(body []byte, durable bool, check func(io.ReaderAt) error) *Ticket {
+	t := &Ticket{log: l, body: body, durable: durable, check: check}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -137,6 +143,9 @@ func (l *Log) commit() {
 	runtime.Gosched() // let callers that the last batch answered join this one
 	err := l.file.begin()
 	batch := l.take()
+	if err == nil {
+		batch = slices.DeleteFunc(batch, l.refused)
+	}
 	if err == nil && len(batch) > 0 {
 		err = l.file.store(batch)
 	}
@@ -155,6 +164,21 @@ func (l *Log) take() []*Ticket {
 		}
 	}
 	return batch
+}
+
+// refused settles an entry whose check fails.
+func (l *Log) refused(t *Ticket) bool {
+	if t.check == nil {
+		return false
+	}
+	err := t.check(l.file.f)
+	if err == nil {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t.settle(Position{}, err)
+	return true
 }
 
 func (l *Log) answer(batch []*Ticket, err error) {

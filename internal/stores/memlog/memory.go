@@ -3,6 +3,7 @@ package memlog
 import (
 	"context"
 	"errors"
+	"io"
 	"path"
 	"strings"
 	"sync"
@@ -23,8 +24,12 @@ type Memory struct {
 var _ learning.Memory = (*Memory)(nil)
 
 // Append implements learning.Memory.
-func (m *Memory) Append(file string, entry []byte) func(context.Context) (learning.Position, error) {
-	ticket := m.log(file).Append(entry, true)
+func (m *Memory) Append(file string, entry []byte, follows *learning.Extent) func(context.Context) (learning.Position, error) {
+	var check func(io.ReaderAt) error
+	if follows != nil {
+		check = follows.Check
+	}
+	ticket := m.log(file).append(entry, true, check)
 	return func(ctx context.Context) (learning.Position, error) {
 		place, err := ticket.Wait(ctx)
 		return learning.Position(place), err

@@ -2,6 +2,9 @@ package memlog_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -73,7 +76,7 @@ func TestReadBack(t *testing.T) {
 		t.Errorf("before there is a file: %v, policy %v", err, files.policy)
 	}
 	for range 100 {
-		if _, err := memory.Append("a.jsonl", []byte(`{"n":1}`))(context.Background()); err != nil {
+		if _, err := memory.Append("a.jsonl", []byte(`{"n":1}`), nil)(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -85,6 +88,37 @@ func TestReadBack(t *testing.T) {
 	tail, err := memory.Tail(t.Context(), "a.jsonl", policy, 80)
 	if err != nil || string(tail.Text) != strings.Repeat("{\"n\":1}\n", 10) || tail.Before != 720 || files.policy != policy {
 		t.Errorf("tail: %q %d, %v", tail.Text, tail.Before, err)
+	}
+	if err := memory.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAppendFollows checks that an entry is stored only after the text that it follows.
+func TestAppendFollows(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "mem"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "mem", "a.jsonl")
+	write(t, file, "1\n22\n")
+	memory := &memlog.Memory{Files: memlog.Dir(dir), Reader: &folder{Dir: memlog.Dir(dir)}, Folder: "mem"}
+	sum := sha256.Sum256([]byte("22\n"))
+	seen := &learning.Extent{End: 5, Size: 3, Hash: hex.EncodeToString(sum[:])}
+	// What precedes the second is more than what it follows.
+	for _, entry := range []string{"3", "4"} {
+		if _, err := memory.Append("a.jsonl", []byte(entry), seen)(t.Context()); err != nil {
+			t.Errorf("entry %s: %v", entry, err)
+		}
+	}
+	for _, changed := range []string{"1\n23\n3\n4\n", "1\n", ""} {
+		write(t, file, changed)
+		if _, err := memory.Append("a.jsonl", []byte("5"), seen)(t.Context()); !errors.Is(err, learning.ErrChanged) {
+			t.Errorf("after a change to %q: %v", changed, err)
+		}
+		if got := read(t, file); got != changed {
+			t.Errorf("the file holds %q, want %q", got, changed)
+		}
 	}
 	if err := memory.Close(); err != nil {
 		t.Error(err)

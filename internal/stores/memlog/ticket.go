@@ -1,6 +1,9 @@
 package memlog
 
-import "context"
+import (
+	"context"
+	"io"
+)
 
 // Position is the place of an entry in its file.
 type Position struct {
@@ -13,6 +16,7 @@ type Ticket struct {
 	log     *Log
 	body    []byte
 	durable bool
+	check   func(io.ReaderAt) error // nil if the entry is stored in any case
 
 	// The log's mutex guards the fields below, except that place belongs to the goroutine while the
 	// ticket is taken, and nothing changes after the ticket is settled.

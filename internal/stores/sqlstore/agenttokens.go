@@ -16,7 +16,7 @@ type agentTokens struct{ db *DB }
 func (db *DB) AgentTokens() identity.TokenStore { return agentTokens{db} }
 
 // agentColumns lists the columns of a token in the order in which scanToken reads them.
-const agentColumns = `id, name, user_id, scopes, rate_requests, rate_per, made_by, created_at, expires_at, revoked_at, used_at, hash, seal`
+const agentColumns = `id, name, user_id, scopes, rate_requests, rate_per, made_by, created_at, expires_at, revoked_at, used_at, hash, seal, role, elicits`
 
 const deleteExpired = `DELETE FROM agent_tokens WHERE expires_at <= $1 OR revoked_at <= $1`
 
@@ -26,7 +26,7 @@ const countNames = `SELECT count(*) FROM agent_tokens WHERE live_name IS NOT NUL
 
 const addToken = `
 INSERT INTO agent_tokens (` + agentColumns + `, live_name)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $2)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $2)
 ON CONFLICT (live_name) DO NOTHING`
 
 func (s agentTokens) Add(ctx context.Context, t identity.Token) error {
@@ -45,7 +45,7 @@ func (s agentTokens) Add(ctx context.Context, t identity.Token) error {
 			return contract.Errorf(contract.Limited, "There are %d tokens already; revoke some of them first", live)
 		}
 		added, err := changesOne(tx.ExecContext(ctx, addToken, t.ID, t.Name, t.User, t.Scopes.String(), t.Rate.Requests, int64(t.Rate.Per), t.By,
-			micros(t.Created), micros(t.Expires), micros(t.Revoked), micros(t.Used), t.Hash, t.Seal))
+			micros(t.Created), micros(t.Expires), micros(t.Revoked), micros(t.Used), t.Hash, t.Seal, roleText(t.Role), t.Elicits))
 		if err == nil && !added {
 			return identity.NameTaken(t.Name)
 		}
@@ -95,14 +95,27 @@ func (s agentTokens) Use(ctx context.Context, id string, now time.Time) error {
 // scanToken reads a token. A token whose scopes cannot be parsed gets no rights, instead of an
 // error that would hide the other tokens.
 func scanToken(row scanner) (t identity.Token, err error) {
-	var scopes string
+	var scopes, role string
 	err = row.Scan(&t.ID, &t.Name, &t.User, &scopes, &t.Rate.Requests, &t.Rate.Per, &t.By,
-		(*timeColumn)(&t.Created), (*timeColumn)(&t.Expires), (*timeColumn)(&t.Revoked), (*timeColumn)(&t.Used), &t.Hash, &t.Seal)
+		(*timeColumn)(&t.Created), (*timeColumn)(&t.Expires), (*timeColumn)(&t.Revoked), (*timeColumn)(&t.Used), &t.Hash, &t.Seal, &role, &t.Elicits)
 	if err != nil {
 		return identity.Token{}, err
 	}
 	if t.Scopes, err = identity.ParseScopes(scopes, nil); err != nil {
 		t.Scopes = nil
 	}
+	if role != "" {
+		if t.Role, err = identity.ParseRole(role); err != nil {
+			return identity.Token{}, fmt.Errorf("token %s: %w", t.ID, err)
+		}
+	}
 	return t, nil
+}
+
+// roleText returns what is stored of a role; "" if there is none.
+func roleText(r identity.Role) string {
+	if r == identity.NoRole {
+		return ""
+	}
+	return r.String()
 }

@@ -19,7 +19,7 @@ func (db *DB) Approvals() approval.Store { return approvals{db} }
 
 // approvalColumns lists the columns of an approval in the order in which scanApproval reads them.
 const approvalColumns = `id, key, workspace, principal, tool, version, digest, arguments, summary, state,
-	created_at, expires_at, decided_at, decided_by, reason, spent_at, seal`
+	created_at, expires_at, decided_at, decided_by, reason, spent_at, seal, shown`
 
 const closeExpired = `
 UPDATE approvals SET open_key = NULL
@@ -60,26 +60,34 @@ func (s approvals) Ask(ctx context.Context, r approval.Request) (approval.Reques
 	})
 }
 
-// spent_at is checked twice for PostgreSQL: a row that the inner query found may have been spent
-// before the outer query locks it.
+// usable selects the decision that the next call with a key may use.
+const usable = ` FROM approvals
+	WHERE key = $1 AND spent_at IS NULL AND state IN ('approved', 'denied') AND expires_at > $2
+	ORDER BY created_at, id LIMIT 1`
+
+const decidedRequest = `SELECT ` + approvalColumns + usable
+
+func (s approvals) Decided(ctx context.Context, key string, now time.Time) (approval.Request, bool, error) {
+	return lookUp(ctx, s.db, "find approval", decidedRequest, scanApproval, key, micros(now))
+}
+
+// spent_at and state are checked twice for PostgreSQL: a row that the inner query found may have
+// been spent or withdrawn before the outer query locks it.
 const spend = `
-UPDATE approvals SET spent_at = $2
-WHERE spent_at IS NULL AND id = (
-	SELECT id FROM approvals
-	WHERE key = $1 AND spent_at IS NULL AND state <> 'pending' AND expires_at > $2
-	ORDER BY created_at, id LIMIT 1)
+UPDATE approvals SET spent_at = $2, state = CASE WHEN state = 'approved' AND shown <> $3 THEN 'changed' ELSE state END
+WHERE spent_at IS NULL AND state IN ('approved', 'denied') AND id = (SELECT id` + usable + `)
 RETURNING ` + approvalColumns
 
-func (s approvals) Take(ctx context.Context, key string, now time.Time) (r approval.Request, found bool, err error) {
+func (s approvals) Take(ctx context.Context, key, shown string, now time.Time) (r approval.Request, found bool, err error) {
 	err = s.db.transact(ctx, "take approval", func(ctx context.Context, tx runner) (err error) {
-		r, found, err = find(ctx, tx, spend, scanApproval, key, micros(now))
+		r, found, err = find(ctx, tx, spend, scanApproval, key, micros(now), shown)
 		return err
 	})
 	return r, found && err == nil, err
 }
 
 const decide = `
-UPDATE approvals SET state = $2, decided_by = $3, reason = $4, decided_at = $5, expires_at = $6, seal = $7, open_key = NULL
+UPDATE approvals SET state = $2, decided_by = $3, reason = $4, decided_at = $5, expires_at = $6, seal = $7, shown = $8, open_key = NULL
 WHERE id = $1 AND state = 'pending' AND expires_at > $5
 RETURNING ` + approvalColumns
 
@@ -95,7 +103,7 @@ func (s approvals) Decide(ctx context.Context, id string, v approval.Verdict, no
 	}
 	return transacted(ctx, s.db, "decide request "+id, func(ctx context.Context, tx runner) (approval.Request, error) {
 		r, found, err := find(ctx, tx, decide, scanApproval, id, state, v.By, s.db.bytesOrText(v.Reason),
-			micros(now), micros(expires), v.Seal)
+			micros(now), micros(expires), v.Seal, v.Shown)
 		if err == nil && !found {
 			err = undecidable(ctx, tx, id)
 		}
@@ -115,6 +123,32 @@ func undecidable(ctx context.Context, tx runner, id string) error {
 		return contract.Errorf(contract.Conflict, "Request %s expired at %s", id, r.ExpiresAt.Format(time.RFC3339))
 	}
 	return contract.Errorf(contract.Conflict, "Request %s was %s at %s by %s", id, r.State, r.DecidedAt.Format(time.RFC3339), r.DecidedBy)
+}
+
+const withdrawApproval = `
+UPDATE approvals SET state = 'withdrawn', decided_by = $2, decided_at = $3
+WHERE id = $1 AND state = 'approved' AND spent_at IS NULL AND expires_at > $3
+RETURNING ` + approvalColumns
+
+func (s approvals) Withdraw(ctx context.Context, id string, v approval.Verdict, now time.Time) (approval.Request, error) {
+	if !isText(id) {
+		return approval.Request{}, notFound(id)
+	}
+	return transacted(ctx, s.db, "withdraw request "+id, func(ctx context.Context, tx runner) (approval.Request, error) {
+		r, found, err := find(ctx, tx, withdrawApproval, scanApproval, id, v.By, micros(now))
+		if err != nil || found {
+			return r, err
+		}
+		r, found, err = find(ctx, tx, byID, scanApproval, id)
+		switch {
+		case err != nil:
+			return r, err
+		case !found:
+			return r, notFound(id)
+		}
+		return r, contract.Errorf(contract.Conflict, "Request %s is %s; only an approval that no call has used can be withdrawn",
+			id, r.Stage(now))
+	})
 }
 
 func (s approvals) Get(ctx context.Context, id string) (approval.Request, error) {
@@ -171,6 +205,6 @@ func notFound(id string) error {
 func scanApproval(row scanner) (r approval.Request, err error) {
 	err = row.Scan(&r.ID, &r.Key, &r.Workspace, &r.Principal, &r.Tool, &r.Version, &r.Digest, &r.Arguments, &r.Summary, &r.State,
 		(*timeColumn)(&r.CreatedAt), (*timeColumn)(&r.ExpiresAt), (*timeColumn)(&r.DecidedAt), &r.DecidedBy, &r.Reason,
-		(*timeColumn)(&r.UsedAt), &r.Seal)
+		(*timeColumn)(&r.UsedAt), &r.Seal, &r.Shown)
 	return r, err
 }

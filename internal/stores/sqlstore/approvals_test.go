@@ -85,7 +85,7 @@ func TestApprovalsSurviveReopening(t *testing.T) {
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}
-		r, found, err := open(t, at).Approvals().Take(t.Context(), "key", noon().Add(time.Minute))
+		r, found, err := open(t, at).Approvals().Take(t.Context(), "key", "", noon().Add(time.Minute))
 		if err != nil || !found || r.ID != "r1" {
 			t.Errorf("took %q, error %v", r.ID, err)
 		}
@@ -129,7 +129,7 @@ func BenchmarkApprovals(b *testing.B) {
 	store := open(b, "sqlite://"+filepath.Join(b.TempDir(), "remit.db")).Approvals()
 	b.Run("take nothing", func(b *testing.B) {
 		for b.Loop() {
-			if _, _, err := store.Take(b.Context(), "key", noon()); err != nil {
+			if _, _, err := store.Take(b.Context(), "key", "", noon()); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -141,7 +141,7 @@ func BenchmarkApprovals(b *testing.B) {
 			if err := approve(b.Context(), store, fmt.Sprint(n), keyOf(n)); err != nil {
 				b.Fatal(err)
 			}
-			if _, found, err := store.Take(b.Context(), keyOf(n), noon()); err != nil || !found {
+			if _, found, err := store.Take(b.Context(), keyOf(n), "", noon()); err != nil || !found {
 				b.Fatal(found, err)
 			}
 		}

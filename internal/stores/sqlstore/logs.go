@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"remit/internal/toolsets/learning"
 )
 
 // Source returns a database, which it opens on first use. The stores that processes share on
@@ -96,11 +99,13 @@ type lineQueue struct {
 type entry struct {
 	queue   *lineQueue
 	body    []byte
-	day     string // of an audit record
-	durable bool   // a caller waits for it
+	day     string           // of an audit record
+	durable bool             // a caller waits for it
+	follows *learning.Extent // of a memory file: the entry is stored only after this text
 
-	// The queue's mutex guards the fields below, except that line and size belong to its goroutine
-	// until done is closed.
+	// The queue's mutex guards the fields below, except that line, size and refused belong to its
+	// goroutine until done is closed.
+	refused error // why store left the entry out
 	// Part of a batch, so its outcome depends on the database; until then it can be withdrawn.
 	taken   bool
 	settled bool
@@ -207,7 +212,7 @@ func (q *lineQueue) answer(batch []*entry, err error) {
 		if err != nil && !e.durable {
 			q.lost = err
 		}
-		e.settle(err)
+		e.settle(cmp.Or(err, e.refused))
 	}
 }
 

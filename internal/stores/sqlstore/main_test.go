@@ -65,7 +65,7 @@ func childTake(ctx context.Context, url string) error {
 		return err
 	}
 	for i := range approvalsToTake {
-		r, found, err := db.Approvals().Take(ctx, keyOf(i), noon())
+		r, found, err := db.Approvals().Take(ctx, keyOf(i), "", noon())
 		if err != nil {
 			return err
 		}

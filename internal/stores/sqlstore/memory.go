@@ -49,8 +49,8 @@ const statLog = `SELECT lines, bytes, changed_at FROM logs WHERE log = $1`
 func memoryLog(file string) string { return "memory/" + file }
 
 // Append implements learning.Memory.
-func (m *Memory) Append(file string, body []byte) func(context.Context) (learning.Position, error) {
-	e := m.queue(file).append(&entry{body: bytes.Clone(body), durable: true})
+func (m *Memory) Append(file string, body []byte, follows *learning.Extent) func(context.Context) (learning.Position, error) {
+	e := m.queue(file).append(&entry{body: bytes.Clone(body), durable: true, follows: follows})
 	return func(ctx context.Context) (learning.Position, error) {
 		err := e.wait(ctx)
 		if is[*CommitUnknownError](err) {
@@ -94,16 +94,43 @@ func (m *Memory) store(ctx context.Context, file string, batch []*entry) error {
 			}
 		}
 		var rows [][]any
+		before := count
 		for _, e := range batch {
+			if e.refused, err = refusal(ctx, db, log, before, e.follows); err != nil {
+				return err
+			}
+			if e.refused != nil {
+				continue
+			}
 			e.line, e.size = count.lines+1, len(e.body)+1
 			count.add(e.body)
 			rows = append(rows, []any{log, e.line, e.body})
 		}
-		if err := addLines(ctx, tx, rows); err != nil {
+		if len(rows) > 0 { // none if all were refused
+			err = addLines(ctx, tx, rows)
+		}
+		if err != nil {
 			return err
 		}
 		return storeCount(ctx, tx, log, count, m.Now())
 	})
+}
+
+// refusal returns learning.ErrChanged if a log does not have the extent that an entry follows.
+func refusal(ctx context.Context, db *DB, log string, count logCount, follows *learning.Extent) (refused, err error) {
+	if follows == nil {
+		return nil, nil
+	}
+	from := follows.End - max(1, int64(follows.Size))
+	if from < 0 || count.bytes < follows.End {
+		return follows.Check(bytes.NewReader(nil)), nil
+	}
+	text, err := lastText(ctx, db, log, count.lines, count.bytes-from)
+	if err != nil {
+		return nil, err
+	}
+	tail := learning.Tail{Text: text, Before: count.bytes - int64(len(text))}
+	return follows.Check(tail), nil
 }
 
 // add counts an entry.

@@ -2,7 +2,9 @@ package sqlstore_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -67,11 +69,11 @@ func TestMemoryMatchesFiles(t *testing.T) {
 			body = rapid.StringMatching(`[a-zü\x00\n]{0,12}`)
 		}
 		for _, text := range rapid.SliceOfN(body, 1, 6).Draw(r, "entries") {
-			want, err := files.Append(name, []byte(text))(t.Context())
+			want, err := files.Append(name, []byte(text), nil)(t.Context())
 			if err != nil {
 				r.Fatal(err)
 			}
-			if got, err := shared.Append(name, []byte(text))(t.Context()); err != nil || got != want {
+			if got, err := shared.Append(name, []byte(text), nil)(t.Context()); err != nil || got != want {
 				r.Fatalf("placed at %v, %v; a file says %v", got, err, want)
 			}
 		}
@@ -113,7 +115,7 @@ func TestMemoryAcrossReplicas(t *testing.T) {
 		all.Go(func() {
 			for i := range each {
 				text := fmt.Sprintf(`{"writer":%d,"entry":%d}`, w, i)
-				place, err := replicas[w%2].Append("log.jsonl", []byte(text))(t.Context())
+				place, err := replicas[w%2].Append("log.jsonl", []byte(text), nil)(t.Context())
 				if err != nil {
 					t.Error(err)
 				}
@@ -160,7 +162,7 @@ func TestMemoryCopiesFiles(t *testing.T) {
 				t.Errorf("before the first entry: %q, want %q", before, tc.before)
 			}
 			for i, m := range []*sqlstore.Memory{with, without} {
-				if _, err := m.Append(tc.file, fmt.Appendf(nil, `{"n":%d}`, i+3))(t.Context()); err != nil {
+				if _, err := m.Append(tc.file, fmt.Appendf(nil, `{"n":%d}`, i+3), nil)(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -198,7 +200,7 @@ func tailOf(t *testing.T, m learning.Memory, file string) string {
 // TestMemoryThatMayNotBeRead checks that a path policy applies to the table as it does to the file.
 func TestMemoryThatMayNotBeRead(t *testing.T) {
 	m := memoryOf(t, source(open(t, pgtest.Database(t))), t.TempDir())
-	if _, err := m.Append("a.jsonl", []byte("1"))(t.Context()); err != nil {
+	if _, err := m.Append("a.jsonl", []byte("1"), nil)(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct {
@@ -227,7 +229,7 @@ func TestMemoryThatMayNotBeRead(t *testing.T) {
 func TestMemoryWithdrawn(t *testing.T) {
 	url := pgtest.Database(t)
 	m := memoryOf(t, source(open(t, url)), t.TempDir())
-	if _, err := m.Append("a.jsonl", []byte("1"))(t.Context()); err != nil {
+	if _, err := m.Append("a.jsonl", []byte("1"), nil)(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	raw(t, url, func(db *sql.DB) error {
@@ -238,11 +240,11 @@ func TestMemoryWithdrawn(t *testing.T) {
 		if _, err := tx.ExecContext(t.Context(), "SELECT * FROM logs FOR UPDATE"); err != nil {
 			return err
 		}
-		taken := m.Append("a.jsonl", []byte("2"))
+		taken := m.Append("a.jsonl", []byte("2"), nil)
 		awaitBlocked(t, db)
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := m.Append("a.jsonl", []byte("3"))(gone); !errors.Is(err, context.Canceled) {
+		if _, err := m.Append("a.jsonl", []byte("3"), nil)(gone); !errors.Is(err, context.Canceled) {
 			t.Errorf("withdrawn: %v", err)
 		}
 		if err := tx.Rollback(); err != nil {
@@ -273,7 +275,7 @@ func awaitBlocked(t *testing.T, db *sql.DB) {
 func TestMemoryWithoutDatabase(t *testing.T) {
 	lost := errors.New("no database")
 	m := memoryOf(t, func(context.Context) (*sqlstore.DB, error) { return nil, lost }, t.TempDir())
-	if _, err := m.Append("a.jsonl", []byte("1"))(t.Context()); !errors.Is(err, lost) {
+	if _, err := m.Append("a.jsonl", []byte("1"), nil)(t.Context()); !errors.Is(err, lost) {
 		t.Errorf("append: %v", err)
 	}
 	if _, err := m.Stat(t.Context(), "a.jsonl", anyPath); !errors.Is(err, lost) {
@@ -285,7 +287,42 @@ func TestMemoryWithoutDatabase(t *testing.T) {
 	if err := m.Close(); err != nil {
 		t.Errorf("close: %v", err)
 	}
-	if _, err := m.Append("a.jsonl", []byte("1"))(t.Context()); !errors.Is(err, sqlstore.ErrClosed) {
+	if _, err := m.Append("a.jsonl", []byte("1"), nil)(t.Context()); !errors.Is(err, sqlstore.ErrClosed) {
 		t.Errorf("append after close: %v", err)
+	}
+}
+
+// TestMemoryFollows checks that an entry is stored only after the text that it follows, also if
+// that text is still in the file of the workspace.
+func TestMemoryFollows(t *testing.T) {
+	dir := t.TempDir()
+	m := memoryOf(t, source(open(t, pgtest.Database(t))), dir)
+	if _, err := filesIn(t, dir).Append("a.jsonl", []byte("1"), nil)(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	extent := func(text string, before int64) *learning.Extent {
+		sum := sha256.Sum256([]byte(text))
+		return &learning.Extent{End: before + int64(len(text)), Size: len(text), Hash: hex.EncodeToString(sum[:])}
+	}
+	for _, tc := range []struct {
+		entry   string
+		follows *learning.Extent
+		stored  bool
+	}{
+		{"x", extent("2\n", 0), false},
+		{"x", extent("1\n2\n", 0), false}, // not there yet
+		{"2", extent("1\n", 0), true},
+		{"3", extent("1\n", 0), true},
+		{"4", extent("2\n", 2), true},
+		{"5", &learning.Extent{}, true},
+		{"x", extent("3\n", 2), false},
+	} {
+		_, err := m.Append("a.jsonl", []byte(tc.entry), tc.follows)(t.Context())
+		if stored := err == nil; stored != tc.stored || !stored && !errors.Is(err, learning.ErrChanged) {
+			t.Errorf("entry %s: %v, want stored = %v", tc.entry, err, tc.stored)
+		}
+	}
+	if got := tailOf(t, m, "a.jsonl"); got != "1\n2\n3\n4\n5\n" {
+		t.Errorf("the file holds %q", got)
 	}
 }

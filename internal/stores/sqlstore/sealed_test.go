@@ -22,7 +22,8 @@ func sealedGate(t *testing.T, url, secret string) (*approval.Gate, *approval.Sea
 
 func pendingID(t *testing.T, g *approval.Gate, s approval.Subject) string {
 	t.Helper()
-	e := contract.AsError(g.Pass(t.Context(), s, nil))
+	_, err := g.Pass(t.Context(), s, nil)
+	e := contract.AsError(err)
 	if e.Kind != contract.Pending {
 		t.Fatalf("Pass = %v, want pending", e)
 	}
@@ -36,7 +37,7 @@ func TestSealedApprovalCountsOnce(t *testing.T) {
 		if _, err := store.Decide(t.Context(), id, approval.Verdict{Approve: true, By: "grace"}, noon(), noon().Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
-		if err := g.Pass(t.Context(), subject(), nil); err != nil {
+		if _, err := g.Pass(t.Context(), subject(), nil); err != nil {
 			t.Errorf("an approved call does not pass: %v", err)
 		}
 		pendingID(t, g, subject())
@@ -123,7 +124,7 @@ func TestOpenRequestsAreLimited(t *testing.T) {
 		}
 		pendingID(t, g, s) // a request that is open already may be repeated
 		s.Arguments = []byte(`{"a":"one too many"}`)
-		if err := g.Pass(t.Context(), s, nil); contract.AsError(err).Kind != contract.Limited {
+		if _, err := g.Pass(t.Context(), s, nil); contract.AsError(err).Kind != contract.Limited {
 			t.Errorf("Pass = %v, want limited", err)
 		}
 		other := s

@@ -104,10 +104,19 @@ const shrinkList = `UPDATE task_lists SET total = total - 1, revision = revision
 
 const deleteTask = `DELETE FROM tasks WHERE user_id = $1 AND id = $2`
 
-func (s taskLists) Delete(ctx context.Context, user string, id int64) error {
+func (s taskLists) Delete(ctx context.Context, user string, id int64, check func(*tasks.Task) error) error {
 	err := s.db.change(ctx, func(ctx context.Context, tx runner) error {
 		if err := mustChangeOne(tx.ExecContext(ctx, shrinkList, user)); err != nil {
 			return err
+		}
+		if check != nil {
+			task, err := taskIn(ctx, tx, user, id)
+			if err == nil {
+				err = check(&task)
+			}
+			if err != nil {
+				return err
+			}
 		}
 		return mustChangeOne(tx.ExecContext(ctx, deleteTask, user, id))
 	})

@@ -81,7 +81,7 @@ func (t *Tools) UploadAsset(ctx context.Context, in UploadAssetIn) (UploadAssetO
 	if err != nil {
 		return UploadAssetOut{}, failure(ctx, err)
 	}
-	done, err := t.Library.write(ctx, h, path, contentOf(data), edit{by: by(ctx), op: opUpload})
+	done, err := t.Library.write(ctx, h, path, contentOf(data), edit{by: by(ctx), op: opUpload, seen: engine.Seen(ctx)})
 	return UploadAssetOut{
 		Status: success, Method: "direct", CDNURL: url, FileSize: &done.Size,
 		MIME: mimeOf(data[:min(len(data), headSize)], name), Path: h.key(path),
@@ -105,6 +105,9 @@ func (t *Tools) presigned(ctx context.Context, in UploadAssetIn, name string) (U
 	}
 	path, size := assetPath(in.AssetType, name), *in.FileSize
 	key := h.key(path)
+	if err := t.Library.checkSeen(ctx, h, path); err != nil {
+		return UploadAssetOut{}, err
+	}
 	url, err := t.Links.Asset(ctx, key)
 	if err != nil {
 		return UploadAssetOut{}, failure(ctx, err)

@@ -2,15 +2,14 @@ package books
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"path"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"remit/internal/contract"
+	"remit/internal/engine"
 )
 
 // maxRead is the maximum size of a text that is read into memory. It exceeds the maximum size of a
@@ -80,7 +79,7 @@ const (
 // WriteContent stores the text of a file if its current content has the hash that the caller
 // passed, or if the caller passed none.
 func (t *Tools) WriteContent(ctx context.Context, in WriteContentIn) (WriteContentOut, error) {
-	e := edit{by: by(ctx), op: opWrite, expected: strings.ToLower(in.FileHash)}
+	e := edit{by: by(ctx), op: opWrite, expected: strings.ToLower(in.FileHash), seen: engine.Seen(ctx)}
 	done, err := t.Library.store(ctx, in.BookID, in.Path, in.Content, e)
 	if err != nil {
 		return WriteContentOut{}, err
@@ -102,7 +101,7 @@ type DeleteContentOut struct {
 
 // DeleteContent removes a file. It succeeds if the file does not exist.
 func (t *Tools) DeleteContent(ctx context.Context, in ReadContentIn) (DeleteContentOut, error) {
-	_, existed, err := t.Library.deleteFile(ctx, in.BookID, in.Path, edit{by: by(ctx), op: opDelete})
+	_, existed, err := t.Library.deleteFile(ctx, in.BookID, in.Path, edit{by: by(ctx), op: opDelete, seen: engine.Seen(ctx)})
 	out := DeleteContentOut{Status: success, Path: Key(in.BookID, in.Path), Existed: existed, Message: "File deleted"}
 	if !existed {
 		out.Message = "File did not exist"
@@ -170,39 +169,6 @@ func (l *Library) deleteFile(ctx context.Context, bookID, path string, e edit) (
 	return h, existed, err
 }
 
-// Proposal is the content of a file of a book before and after a call.
-type Proposal struct {
-	Book, Path    string
-	Before, After string
-}
-
-// Propose returns how a call would change a file, for the person who has to approve it. It returns
-// false if the tool writes no text.
-func (l *Library) Propose(ctx context.Context, tool string, arguments []byte) (p Proposal, ok bool, err error) {
-	var in struct {
-		WriteContentIn
-		ChapterID string `json:"chapter_id"`
-	}
-	switch tool {
-	case "write_content", "delete_content", "write_summary", "delete_summary":
-	default:
-		return p, false, nil
-	}
-	if err := json.Unmarshal(arguments, &in); err != nil {
-		return p, false, fmt.Errorf("decode arguments of %s: %w", tool, err)
-	}
-	if in.ChapterID != "" {
-		in.Path = summaryPath(in.ChapterID)
-	}
-	p = Proposal{Book: in.BookID, Path: in.Path, After: in.Content}
-	document, err := l.read(ctx, in.BookID, in.Path)
-	if missing, ok := errors.AsType[*contract.Error](err); ok && missing.Kind == contract.NotFound {
-		err = nil
-	}
-	p.Before = document.text
-	return p, err == nil, err
-}
-
 // summaryPath returns the path of a chapter's summary in a book.
 func summaryPath(chapterID string) string { return "chapters/" + chapterID + "/" + summaryFile }
 
@@ -246,7 +212,7 @@ type WriteSummaryOut struct {
 // WriteSummary stores the summary of a chapter and replaces an existing one.
 func (t *Tools) WriteSummary(ctx context.Context, in WriteSummaryIn) (WriteSummaryOut, error) {
 	path := summaryPath(in.ChapterID)
-	done, err := t.Library.store(ctx, in.BookID, path, in.Content, edit{by: by(ctx), op: opWrite})
+	done, err := t.Library.store(ctx, in.BookID, path, in.Content, edit{by: by(ctx), op: opWrite, seen: engine.Seen(ctx)})
 	return WriteSummaryOut{Status: success, Path: Key(in.BookID, path), FileSize: done.Size, Hash: done.Hash}, err
 }
 
@@ -261,7 +227,7 @@ type DeleteSummaryOut struct {
 // is none.
 func (t *Tools) DeleteSummary(ctx context.Context, in ReadSummaryIn) (DeleteSummaryOut, error) {
 	path := summaryPath(in.ChapterID)
-	h, existed, err := t.Library.deleteFile(ctx, in.BookID, path, edit{by: by(ctx), op: opDelete})
+	h, existed, err := t.Library.deleteFile(ctx, in.BookID, path, edit{by: by(ctx), op: opDelete, seen: engine.Seen(ctx)})
 	if err == nil && !existed {
 		err = t.Library.missing(ctx, h, path)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"remit/internal/contract"
+	"remit/internal/engine"
 )
 
 // The operations that the history records.
@@ -35,6 +36,18 @@ type edit struct {
 	by       string
 	op       string
 	expected string // the expected hash of the current content; "" accepts any content, or none
+	seen     string // the state of the content that a person saw; "" if nobody was asked
+}
+
+// check returns an error if the current content, with its hash, is not what the edit expects.
+func (e *edit) check(key, hash string) error {
+	switch {
+	case e.seen != "" && e.seen != stateOf(hash):
+		return engine.StaleError(key).With("path", key)
+	case e.expected != "" && e.expected != hash:
+		return conflictAt(key, e.expected, hash)
+	}
+	return nil
 }
 
 // content is what a write stores.
@@ -73,8 +86,8 @@ func (l *Library) write(ctx context.Context, h location, path string, c content,
 			done = written{Object: old, same: true}
 			return nil
 		}
-		if e.expected != "" && e.expected != old.Hash {
-			return conflictAt(key, e.expected, old.Hash)
+		if err := e.check(key, old.Hash); err != nil {
+			return err
 		}
 		return l.recorded(ctx, h, path, entry{By: e.by, Op: e.op, Old: old.Hash, New: c.hash, Size: c.size}, func() (hash string, err error) {
 			reader, err := c.open()
@@ -97,12 +110,12 @@ func (l *Library) remove(ctx context.Context, h location, path string, e edit) (
 	key := h.key(path)
 	err = l.retry(ctx, key, func() error {
 		old, err := current(ctx, h.store, key)
+		if err == nil {
+			err = e.check(key, old.Hash)
+		}
 		if err != nil || old.Hash == "" {
 			existed = false
 			return err
-		}
-		if e.expected != "" && e.expected != old.Hash {
-			return conflictAt(key, e.expected, old.Hash)
 		}
 		return l.recorded(ctx, h, path, entry{By: e.by, Op: e.op, Old: old.Hash}, func() (hash string, err error) {
 			existed, err = h.store.Delete(ctx, key, Cond{Hash: old.Hash})

@@ -41,15 +41,15 @@ func newHarness(t *testing.T) *harness {
 // asker approves a call if the person at the client does.
 type asker struct{}
 
-func (asker) Pass(ctx context.Context, s approval.Subject, ask approval.Asker) error {
+func (asker) Pass(ctx context.Context, s approval.Subject, ask approval.Asker) (string, error) {
 	if ask == nil {
-		return nil
+		return "", nil
 	}
-	answer, err := ask(ctx, approval.Request{ID: "1", Tool: s.Tool, ExpiresAt: time.Now().Add(time.Hour)})
+	answer, err := ask(ctx, approval.Request{ID: "1", Tool: s.Tool, ExpiresAt: time.Now().Add(time.Hour)}, approval.Shown{})
 	if err == nil && answer != approval.Accepted {
 		err = contract.Errorf(contract.Denied, "not approved")
 	}
-	return err
+	return "", err
 }
 
 // client answers questions between attempts, and records every notification.
@@ -93,7 +93,7 @@ func (r *harness) call(t *testing.T, c *client, tool, args string) string {
 		Live: c, Client: c.Can, Detach: c.Can(engine.Tasks),
 		Answers: map[string]jsontree.Value{}, Asked: func(string) bool { return true },
 	}
-	call := engine.Call{Tool: tool, Args: parse(t, args), Peer: peer}
+	call := engine.Call{Tool: tool, Args: parse(t, args), Peer: peer, Dialogue: true}
 	for range 5 {
 		result, err := r.Call(t.Context(), call)
 		if err != nil {

@@ -9,7 +9,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"strings"
 	"time"
@@ -47,9 +46,10 @@ type Memory interface {
 	Tail(ctx context.Context, file string, policy *contract.PathPolicy, limit int64) (Tail, error)
 	// Append reserves the place of an entry at the end of a file and returns at once. wait returns
 	// when the entry is on disk, with its place. An entry that wait has acknowledged is never lost.
-	// If wait fails, nothing was stored, unless a contract.Error says otherwise. Append is safe for
-	// concurrent use.
-	Append(file string, entry []byte) (wait func(context.Context) (Position, error))
+	// If wait fails, nothing was stored, unless a contract.Error says otherwise. If follows is not
+	// nil, the entry is stored only while the file has that extent; wait returns ErrChanged
+	// otherwise. Append is safe for concurrent use.
+	Append(file string, entry []byte, follows *Extent) (wait func(context.Context) (Position, error))
 }
 
 // Tail is the end of a file.
@@ -72,7 +72,7 @@ func (t *Tools) Toolset() engine.Toolset {
 		Handlers: map[string]engine.Handler{
 			"hello":    engine.Handle(t.Hello),
 			readTool:   engine.Handle(t.Read),
-			memoryTool: engine.Handle(t.Write),
+			memoryTool: engine.Handle(t.Write).Shows(t.ShowWrite),
 		},
 	}
 	if served := t.edition(toolset.Sets); served != nil {
@@ -181,11 +181,17 @@ type WriteOut struct {
 
 // Write appends an entry to a memory file and returns once it is on disk.
 func (t *Tools) Write(ctx context.Context, in WriteIn) (WriteOut, error) {
-	wait := t.Memory.Append(in.File, in.stored())
+	var follows *Extent
+	if seen, ok := parseExtent(engine.Seen(ctx)); ok {
+		follows = &seen
+	}
+	wait := t.Memory.Append(in.File, in.stored(), follows)
 	engine.MarkOrdered(ctx)
 	place, err := wait(ctx)
 	var failure *contract.Error
 	switch {
+	case errors.Is(err, ErrChanged):
+		return WriteOut{}, engine.StaleError(in.File).Because(err)
 	case errors.As(err, &failure): // the store's own error is more precise
 		return WriteOut{}, failure
 	case err != nil:
@@ -209,14 +215,4 @@ func (in WriteIn) stored() []byte {
 	var line bytes.Buffer
 	_ = json.Compact(&line, []byte(text)) // Check has validated it
 	return line.Bytes()
-}
-
-// PreviewAppend returns what a call of write_memory_entry with these arguments would append, and to
-// which file. People who approve the call see it.
-func PreviewAppend(arguments []byte) (file string, entry []byte, err error) {
-	var in WriteIn
-	if err := json.Unmarshal(arguments, &in); err != nil {
-		return "", nil, fmt.Errorf("read the arguments of %s: %w", memoryTool, err)
-	}
-	return in.File, append(in.stored(), '\n'), nil
 }

@@ -89,8 +89,9 @@ type Store interface {
 	// the task meanwhile. UpdatedAt never decreases. Change returns ErrNotFound if there is no such
 	// task.
 	Change(ctx context.Context, user string, id int64, now time.Time, edit func(*Task) (changed bool)) (Task, error)
-	// Delete removes a task, or returns ErrNotFound.
-	Delete(ctx context.Context, user string, id int64) error
+	// Delete removes a task, or returns ErrNotFound. If check is not nil, it gets the stored task
+	// first, and its error keeps the task; nobody else changes the task meanwhile.
+	Delete(ctx context.Context, user string, id int64, check func(*Task) error) error
 	// Revision returns a new number after each change to the user's tasks. It is zero before the
 	// first.
 	Revision(ctx context.Context, user string) (int64, error)

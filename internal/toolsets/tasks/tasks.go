@@ -3,6 +3,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"reflect"
@@ -31,11 +32,11 @@ func (t *Tools) Toolset() engine.Toolset {
 	toolset := engine.Toolset{
 		Sets: []string{setName},
 		Handlers: map[string]engine.Handler{
-			"add_task":      engine.Handle(t.Add),
+			"add_task":      engine.Handle(t.Add).Shows(t.ShowAdd),
 			listTool:        engine.Handle(t.List),
-			"complete_task": engine.Handle(t.Complete),
-			"delete_task":   engine.Handle(t.Delete),
-			"update_task":   engine.Handle(t.Update),
+			"complete_task": engine.Handle(t.Complete).Shows(t.ShowComplete),
+			"delete_task":   engine.Handle(t.Delete).Shows(t.ShowDelete),
+			"update_task":   engine.Handle(t.Update).Shows(t.ShowUpdate),
 		},
 		Transactional: true,
 	}
@@ -72,12 +73,14 @@ type CompleteOut struct {
 
 // Complete marks a task as completed. A completed task stays unchanged.
 func (t *Tools) Complete(ctx context.Context, in TaskIn) (CompleteOut, error) {
-	task, err := t.change(ctx, in.UserID, in.TaskID, func(task *Task) bool {
-		changed := !task.Completed
-		task.Completed = true
-		return changed
-	})
+	task, err := t.change(ctx, in.UserID, in.TaskID, complete)
 	return CompleteOut{ID: task.ID, Title: task.Title, Completed: task.Completed, UpdatedAt: task.UpdatedAt}, err
+}
+
+func complete(task *Task) bool {
+	changed := !task.Completed
+	task.Completed = true
+	return changed
 }
 
 // DeleteOut is the answer of delete_task.
@@ -92,7 +95,7 @@ func (t *Tools) Delete(ctx context.Context, in TaskIn) (DeleteOut, error) {
 	if err != nil {
 		return DeleteOut{}, err
 	}
-	err = in.TaskID.failure(ctx, store.Delete(ctx, in.UserID, id))
+	err = in.TaskID.failure(ctx, store.Delete(ctx, in.UserID, id, checkSeen(ctx)))
 	return DeleteOut{Deleted: true, TaskID: in.TaskID}, err
 }
 
@@ -161,8 +164,15 @@ func (t *Tools) change(ctx context.Context, user string, id ID, edit func(*Task)
 	if err != nil {
 		return Task{}, err
 	}
-	task, err := store.Change(ctx, user, number, t.Now(), edit)
-	return task, id.failure(ctx, err)
+	check := checkSeen(ctx)
+	var stale error
+	task, err := store.Change(ctx, user, number, t.Now(), func(task *Task) bool {
+		if check != nil {
+			stale = check(task)
+		}
+		return stale == nil && edit(task)
+	})
+	return task, cmp.Or(id.failure(ctx, err), stale)
 }
 
 // ID is the id of a task as callers write it.
@@ -202,6 +212,8 @@ func failure(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, new(*contract.Error)):
+		return err
 	case errors.Is(err, ErrUnknown):
 		return contract.Errorf(contract.Unavailable,
 			"It is unknown whether the change was made; repeat the call with the same "+

@@ -252,8 +252,11 @@ func (b broken) List(context.Context, string, tasks.Filter, tasks.Part) (tasks.P
 }
 
 func (b broken) Get(context.Context, string, int64) (tasks.Task, error) { return tasks.Task{}, b.err }
-func (b broken) Delete(context.Context, string, int64) error            { return b.err }
-func (b broken) Revision(context.Context, string) (int64, error)        { return 0, b.err }
+
+func (b broken) Delete(context.Context, string, int64, func(*tasks.Task) error) error { return b.err }
+
+func (b broken) Revision(context.Context, string) (int64, error) { return 0, b.err }
+
 func (b broken) Change(context.Context, string, int64, time.Time, func(*tasks.Task) bool) (tasks.Task, error) {
 	return tasks.Task{}, b.err
 }

@@ -31,7 +31,7 @@ func decide(t *testing.T, s approval.Store, id string, approve bool) approval.Re
 
 func take(t *testing.T, s approval.Store, key string, now time.Time) approval.Request {
 	t.Helper()
-	got, found, err := s.Take(t.Context(), key, now)
+	got, found, err := s.Take(t.Context(), key, "", now)
 	if err != nil || !found {
 		t.Fatalf("take %s: found %v, error %v", key, found, err)
 	}
@@ -40,7 +40,7 @@ func take(t *testing.T, s approval.Store, key string, now time.Time) approval.Re
 
 func takeNothing(t *testing.T, s approval.Store, key string, now time.Time) {
 	t.Helper()
-	if got, found, err := s.Take(t.Context(), key, now); err != nil || found {
+	if got, found, err := s.Take(t.Context(), key, "", now); err != nil || found {
 		t.Errorf("take %s: got %q, error %v, want nothing", key, got.ID, err)
 	}
 }

@@ -29,6 +29,11 @@ func Suite(t *testing.T, open func(t *testing.T) approval.Store) {
 		"Take returns the oldest first":      takeOldest,
 		"Take ignores expired requests":      takeExpired,
 		"concurrent Take has one winner":     concurrentTake,
+		"Take finds what has changed":        takeChanged,
+		"Decided returns what Take takes":    decidedPeeks,
+		"Withdraw takes an approval back":    withdraw,
+		"Withdraw rejects with a reason":     withdrawRejects,
+		"Withdraw or Take wins, not both":    withdrawOrTake,
 		"Decide stores the verdict":          decideStores,
 		"Decide rejects with a reason":       decideRejects,
 		"concurrent Decide has one winner":   concurrentDecide,
@@ -173,7 +178,7 @@ func concurrentTake(t *testing.T, s approval.Store) {
 
 		var winners sync.Map
 		contracttest.Concurrently(16, func(i int) {
-			_, found, err := s.Take(t.Context(), key, noon)
+			_, found, err := s.Take(t.Context(), key, "", noon)
 			if err != nil {
 				t.Errorf("take: %v", err)
 			}

@@ -54,8 +54,11 @@ func addStores(t *testing.T, s identity.TokenStore) {
 	full, bare := token("t1", "ci"), token("t2", "bare")
 	bare.User, bare.Rate, bare.Expires, bare.Created = "", ratelimit.Rate{}, time.Time{}, noon.Add(-time.Second)
 	bare.Scopes = identity.Scopes{{Set: "books"}: true}
-	add(t, s, full, bare)
-	contracttest.Equal(t, list(t, s), []identity.Token{full, bare})
+	bare.Elicits = true
+	person := token("t3", "bot")
+	person.User, person.Scopes, person.Role, person.Created = "", nil, identity.Approver, noon.Add(-time.Minute)
+	add(t, s, full, bare, person)
+	contracttest.Equal(t, list(t, s), []identity.Token{full, bare, person})
 }
 
 func addRejects(t *testing.T, s identity.TokenStore) {

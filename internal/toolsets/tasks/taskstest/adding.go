@@ -44,7 +44,7 @@ func idsAreNew(t *testing.T, s tasks.Store) {
 		if id <= last {
 			t.Errorf("the new id %d is not greater than the previous id %d", id, last)
 		}
-		if err := s.Delete(t.Context(), user, id); err != nil {
+		if err := s.Delete(t.Context(), user, id, nil); err != nil {
 			t.Fatal(err)
 		}
 		last = id
@@ -116,7 +116,7 @@ func totalIsRight(t *testing.T, s tasks.Store) {
 			if (i+n)%3 != 0 {
 				continue
 			}
-			if err := s.Delete(t.Context(), "ann", added.ID); err != nil {
+			if err := s.Delete(t.Context(), "ann", added.ID, nil); err != nil {
 				t.Error(err)
 			}
 		}

@@ -78,17 +78,42 @@ func changeAtOnce(t *testing.T, s tasks.Store) {
 
 func deleteOnce(t *testing.T, s tasks.Store) {
 	kept, gone := add(t, s, task("ann", "kept")), add(t, s, task("ann", "gone"))
-	missing(t, "delete another's", s.Delete(t.Context(), "bob", gone.ID))
+	missing(t, "delete another's", s.Delete(t.Context(), "bob", gone.ID, nil))
 	add(t, s, task("bob", "of bob"))
-	missing(t, "delete another's", s.Delete(t.Context(), "bob", gone.ID))
-	if err := s.Delete(t.Context(), "ann", gone.ID); err != nil {
+	missing(t, "delete another's", s.Delete(t.Context(), "bob", gone.ID, nil))
+	if err := s.Delete(t.Context(), "ann", gone.ID, nil); err != nil {
 		t.Fatal(err)
 	}
-	missing(t, "delete again", s.Delete(t.Context(), "ann", gone.ID))
+	missing(t, "delete again", s.Delete(t.Context(), "ann", gone.ID, nil))
 	_, err := s.Get(t.Context(), "ann", gone.ID)
 	missing(t, "get what is gone", err)
 	equal(t, all(t, s, "ann"), tasks.Page{Tasks: []tasks.Task{listed(kept)}, Total: 1})
 	equal(t, all(t, s, "bob").Total, int64(1))
+}
+
+// deleteChecked checks that the error of the check keeps the task, and that it gets the stored
+// task.
+func deleteChecked(t *testing.T, s tasks.Store) {
+	task := add(t, s, tasks.New{UserID: "ann", Title: "Milk", Priority: tasks.High})
+	refused := errors.New("it has changed")
+	err := s.Delete(t.Context(), "ann", task.ID, func(stored *tasks.Task) error {
+		if stored.Title != "Milk" || stored.ID != task.ID {
+			t.Errorf("the check gets %+v", stored)
+		}
+		return refused
+	})
+	if !errors.Is(err, refused) {
+		t.Errorf("delete: %v, want the error of the check", err)
+	}
+	if got := all(t, s, "ann"); got.Total != 1 {
+		t.Errorf("%d tasks are left, want 1", got.Total)
+	}
+	if err := s.Delete(t.Context(), "ann", task.ID, func(*tasks.Task) error { return nil }); err != nil {
+		t.Errorf("delete: %v", err)
+	}
+	if err := s.Delete(t.Context(), "ann", task.ID, func(*tasks.Task) error { return nil }); !errors.Is(err, tasks.ErrNotFound) {
+		t.Errorf("delete again: %v", err)
+	}
 }
 
 func deleteAtOnce(t *testing.T, s tasks.Store) {
@@ -97,7 +122,7 @@ func deleteAtOnce(t *testing.T, s tasks.Store) {
 	var mu sync.Mutex
 	deleted := 0
 	atOnce(8, func(int) {
-		err := s.Delete(t.Context(), "ann", id)
+		err := s.Delete(t.Context(), "ann", id, nil)
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
@@ -138,7 +163,7 @@ func cancelled(t *testing.T, s tasks.Store) {
 	_, addErr := s.Add(ctx, task("ann", "y"), noon)
 	_, changeErr := s.Change(ctx, "ann", before.ID, noon, func(task *tasks.Task) bool { task.Title = "z"; return true })
 	_, listErr := s.List(ctx, "ann", tasks.Filter{}, tasks.Part{Limit: 1})
-	for _, err := range []error{addErr, changeErr, listErr, s.Delete(ctx, "ann", before.ID)} {
+	for _, err := range []error{addErr, changeErr, listErr, s.Delete(ctx, "ann", before.ID, nil)} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v, want context.Canceled", err)
 		}
@@ -172,12 +197,12 @@ func revision(t *testing.T, s tasks.Store) {
 	note("add")
 	complete(t, s, one)
 	note("change")
-	if err := s.Delete(t.Context(), "ann", one.ID); err != nil {
+	if err := s.Delete(t.Context(), "ann", one.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	note("delete")
 	add(t, s, task("bob", "x"))
-	missing(t, "delete again", s.Delete(t.Context(), "ann", one.ID))
+	missing(t, "delete again", s.Delete(t.Context(), "ann", one.ID, nil))
 	equal(t, revisionOfAnn(t, s), seen[len(seen)-1])
 }
 

@@ -43,7 +43,7 @@ func listEmpty(t *testing.T, s tasks.Store) {
 	equal(t, list(t, s, "ann", tasks.Filter{Status: tasks.Open}, past), tasks.Page{Total: 1})
 	equal(t, list(t, s, "ann", tasks.Filter{Search: "X"}, past), tasks.Page{Total: 1})
 	equal(t, list(t, s, "ann", tasks.Filter{Status: tasks.Completed}, past), tasks.Page{})
-	if err := s.Delete(t.Context(), "ann", added.ID); err != nil {
+	if err := s.Delete(t.Context(), "ann", added.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	equal(t, all(t, s, "ann"), tasks.Page{})
@@ -63,7 +63,7 @@ func pagesMeet(t *testing.T, s tasks.Store) {
 			for ctx.Err() == nil {
 				added, err := s.Add(t.Context(), task("ann", "goes"), noon)
 				if err == nil {
-					err = s.Delete(t.Context(), "ann", added.ID)
+					err = s.Delete(t.Context(), "ann", added.ID, nil)
 				}
 				if err != nil {
 					t.Error(err)

@@ -57,7 +57,7 @@ func (m *model) step(t *testing.T, rt *rapid.T) {
 		m.change(t, rt, user, now, func(task *tasks.Task) bool { was := task.Title; task.Title = title; return was != title })
 	case "delete":
 		i, id := m.pick(rt, user)
-		m.found(rt, i, m.store.Delete(t.Context(), user, id))
+		m.found(rt, i, m.store.Delete(t.Context(), user, id, nil))
 		if i >= 0 {
 			m.kept, m.gone = slices.Delete(m.kept, i, i+1), append(m.gone, id)
 		}

@@ -1,0 +1,146 @@
+package approval
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine/audit"
+)
+
+// Desk is where people decide, whichever front end they use.
+type Desk struct {
+	// Open returns the store. Reading from a store that does not exist yet does not create it.
+	Open func(ctx context.Context) (Store, error)
+	// Show returns what the call of a request would do now; see Show.
+	Show func(ctx context.Context, r Request, seen string) (Shown, error)
+	Now  func() time.Time
+}
+
+// Decision is what a person decides about a request.
+type Decision struct {
+	Approve bool
+	By      string // who decides
+	Via     string // the front end that they use
+	Address string // where they are, if that is known
+	Reason  string
+	Mark    string // of the page or prompt that they saw (PageMark); only an approval needs it
+}
+
+func (d Decision) verdict() Verdict {
+	return Verdict{Approve: d.Approve, By: d.By, Via: d.Via, Address: d.Address, Reason: d.Reason}
+}
+
+// Decide stores the decision of a person about the request with this id. It returns a
+// contract.Conflict error if the request is decided or expired, or if the call would not do what
+// the person saw any more.
+func (d *Desk) Decide(ctx context.Context, id string, decision Decision) (Request, error) {
+	store, err := d.Open(ctx)
+	if err != nil {
+		return Request{}, err
+	}
+	r, err := store.Get(ctx, id)
+	if err != nil {
+		return r, err
+	}
+	now := d.Now()
+	v := decision.verdict()
+	if v.Approve && r.Stage(now) == string(Pending) { // the store refuses all others, and says why
+		if v.Shown, err = d.stillShown(ctx, r, decision.Mark); err != nil {
+			return r, err
+		}
+	}
+	// The decision is valid for as long as the request was.
+	return store.Decide(ctx, r.ID, v, now, now.Add(r.ExpiresAt.Sub(r.CreatedAt)))
+}
+
+// stillShown returns the state in a mark, if the call would still do what the page with that mark
+// showed.
+func (d *Desk) stillShown(ctx context.Context, r Request, mark string) (string, error) {
+	state, ok := r.StateOf(mark)
+	if !ok {
+		return "", contract.Errorf(contract.Conflict, "The approval does not say what you saw of request %s; look at the request "+
+			"and decide then", r.ID)
+	}
+	shown, err := d.Show(ctx, r, state)
+	if err == nil && shown.State != state {
+		err = contract.Errorf(contract.Conflict, "What request %s would do has changed since you looked at it, so it was not approved; "+
+			"look at it again", r.ID)
+	}
+	return state, err
+}
+
+// Withdraw takes back an approval that no call has used.
+func (d *Desk) Withdraw(ctx context.Context, id string, decision Decision) (Request, error) {
+	store, err := d.Open(ctx)
+	if err != nil {
+		return Request{}, err
+	}
+	r, err := store.Get(ctx, id)
+	if err != nil {
+		return r, err
+	}
+	return store.Withdraw(ctx, r.ID, decision.verdict(), d.Now())
+}
+
+// Recorded is a Store that keeps an audit record of every decision, and of every attempt to decide.
+// It approves nothing that it cannot record.
+type Recorded struct {
+	Store
+	Audit interface {
+		Ready(now time.Time) error
+		Write(ctx context.Context, r *audit.Record, durable bool) error
+	}
+}
+
+// Decide implements Store.
+func (s *Recorded) Decide(ctx context.Context, id string, v Verdict, now, expires time.Time) (Request, error) {
+	if v.Approve {
+		if err := s.Audit.Ready(now); err != nil {
+			return Request{}, contract.Errorf(contract.Unavailable,
+				"The audit record cannot be written, so nothing was decided; try again later").Because(err)
+		}
+	}
+	r, err := s.Store.Decide(ctx, id, v, now, expires)
+	action := "deny"
+	if v.Approve {
+		action = "approve"
+	}
+	recordErr := s.record(ctx, action, id, v, r, now, err)
+	if err == nil && recordErr != nil && v.Approve {
+		_, undone := s.Store.Withdraw(context.WithoutCancel(ctx), id, v, now)
+		return r, contract.Errorf(contract.Unavailable,
+			"The audit record could not be written, so the approval was withdrawn; try again later").Because(errors.Join(recordErr, undone))
+	}
+	return r, err
+}
+
+// Withdraw implements Store.
+func (s *Recorded) Withdraw(ctx context.Context, id string, v Verdict, now time.Time) (Request, error) {
+	r, err := s.Store.Withdraw(ctx, id, v, now)
+	_ = s.record(ctx, "withdraw", id, v, r, now, err) // taking back needs no record to hold
+	return r, err
+}
+
+// recordTimeout is how long the record of a decision may take to reach the disk.
+const recordTimeout = 10 * time.Second
+
+// record writes the audit record of a decision, even if the person has gone meanwhile.
+func (s *Recorded) record(ctx context.Context, action, id string, v Verdict, r Request, now time.Time, failed error) error {
+	record := audit.Record{Time: now, Principal: v.By, Frontend: v.Via, Tool: "approvals/" + action, Outcome: "ok"}
+	about := []jsontree.Member{jsontree.M("request", jsontree.Str(id))}
+	for _, m := range [][2]string{{"tool", r.Tool}, {"caller", r.Principal}, {"reason", v.Reason}, {"address", v.Address}} {
+		if m[1] != "" {
+			about = append(about, jsontree.M(m[0], jsontree.Str(m[1])))
+		}
+	}
+	record.Arguments = jsontree.Obj(about...)
+	if failed != nil {
+		record.Outcome = string(contract.AsError(failed).Kind)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer cancel()
+	return s.Audit.Write(ctx, &record, failed == nil)
+}

@@ -1,0 +1,7 @@
+package learning
+
+// For tests.
+var (
+	ExtentOf    = extentOf
+	ParseExtent = parseExtent
+)

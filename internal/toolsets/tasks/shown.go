@@ -1,0 +1,101 @@
+package tasks
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"remit/internal/engine"
+)
+
+// stateOf identifies a task as it is stored. A task that was changed and changed back is another
+// one, because its UpdatedAt differs.
+func stateOf(task *Task) string {
+	same := *task
+	same.CreatedAt, same.UpdatedAt = task.CreatedAt.UTC(), task.UpdatedAt.UTC()
+	row, _ := json.Marshal(same) // texts, numbers and times never fail
+	sum := sha256.Sum256(row)
+	return hex.EncodeToString(sum[:])
+}
+
+// checkSeen returns a check of the stored task against the one that a person saw when they approved
+// the call; nil if nobody was asked.
+func checkSeen(ctx context.Context) func(*Task) error {
+	seen := engine.Seen(ctx)
+	if seen == "" {
+		return nil
+	}
+	return func(task *Task) error {
+		if stateOf(task) != seen {
+			return engine.StaleError(fmt.Sprintf("Task %d", task.ID))
+		}
+		return nil
+	}
+}
+
+// ShowAdd shows a new task. It depends on nothing that is stored.
+func (t *Tools) ShowAdd(_ context.Context, in New) (engine.Shown, error) {
+	task := Task{Title: in.Title, Description: in.Description, Priority: in.Priority, DueDate: in.DueDate}
+	return engine.Shown{Title: "Add a task to the list of " + in.UserID, After: describe(&task)}, nil
+}
+
+// ShowComplete shows what completing a task changes.
+func (t *Tools) ShowComplete(ctx context.Context, in TaskIn) (engine.Shown, error) {
+	return t.shown(ctx, "Complete", in, complete)
+}
+
+// ShowDelete shows the task that would be removed.
+func (t *Tools) ShowDelete(ctx context.Context, in TaskIn) (engine.Shown, error) {
+	return t.shown(ctx, "Delete", in, nil)
+}
+
+// ShowUpdate shows the old and the new values of a task.
+func (t *Tools) ShowUpdate(ctx context.Context, in UpdateIn) (engine.Shown, error) {
+	return t.shown(ctx, "Update", TaskIn{TaskID: in.TaskID, UserID: in.UserID}, in.edit)
+}
+
+// shown shows a task before and after edit; a nil edit removes it.
+func (t *Tools) shown(ctx context.Context, verb string, in TaskIn, edit func(*Task) bool) (engine.Shown, error) {
+	store, id, err := t.find(ctx, in.TaskID)
+	if err != nil {
+		return engine.Shown{}, err
+	}
+	task, err := store.Get(ctx, in.UserID, id)
+	if err != nil {
+		return engine.Shown{}, in.TaskID.failure(ctx, err)
+	}
+	shown := engine.Shown{
+		State: stateOf(&task), Before: describe(&task),
+		Title: fmt.Sprintf("%s task %d of %s: %s", verb, task.ID, in.UserID, task.Title),
+	}
+	if edit != nil {
+		edit(&task)
+		shown.After = describe(&task)
+	}
+	return shown, nil
+}
+
+// describe returns a task as text, one field per line.
+func describe(task *Task) string {
+	var b strings.Builder
+	field := func(name, value string) { fmt.Fprintf(&b, "%s: %s\n", name, value) }
+	optional := func(name string, value *string) {
+		if value != nil {
+			field(name, *value)
+		}
+	}
+	field("title", task.Title)
+	optional("description", task.Description)
+	field("completed", strconv.FormatBool(task.Completed))
+	field("priority", string(task.Priority))
+	optional("due_date", task.DueDate)
+	if !task.UpdatedAt.IsZero() {
+		field("last changed", task.UpdatedAt.UTC().Format(time.RFC3339))
+	}
+	return b.String()
+}
