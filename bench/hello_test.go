@@ -18,7 +18,7 @@ func openApp(tb testing.TB, toolset string) *app.App {
 	data := filepath.Join(root, ".remit")
 	a, err := app.Open(context.Background(), cli.Settings{
 		Root: root, Data: data, Config: filepath.Join(root, "remit.yaml"), Database: "sqlite://" + filepath.Join(data, "remit.db"),
-		Toolsets: []string{toolset}, Approve: "auto",
+		Toolsets: []string{toolset}, Approve: "auto", Keys: root + "-keys",
 	}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		tb.Fatal(err)

@@ -201,7 +201,7 @@ func openApp(t *testing.T, s *workspace, set, mode, addr string) *app.App {
 	}
 	opened, err := app.Open(t.Context(), cli.Settings{
 		Root: s.root, Data: data, Books: []string{library}, Env: s.lookupEnv, Addr: addr, Toolsets: []string{set}, Approve: approval.Mode(mode), RateLimits: true,
-		Database: database, Config: filepath.Join(s.root, "remit.yaml"),
+		Database: database, Config: filepath.Join(s.root, "remit.yaml"), Keys: strings.TrimPrefix(keysFolder, "REMIT_KEYS="),
 	}, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	if err != nil {
 		t.Fatal(err)

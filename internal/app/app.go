@@ -103,7 +103,7 @@ type App struct {
 	log        *slog.Logger
 	root       *workspace.Root
 	storage    *storage
-	records    *audit.Log
+	records    *anchoredRecords
 	waiting    *approvals
 	desk       *approval.Desk
 	identities *identities
@@ -119,6 +119,7 @@ type App struct {
 	secrets   *contract.SecretPolicy
 	listening string // the URL of the server for clients on this machine; "" unless it serves
 	database  *database
+	anchor    *anchor
 	keys      *keyfolder.Folder
 	stores    *bookStores
 	books     *books.Library
@@ -171,6 +172,10 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	a.keys = keyfolder.Find(s.Keys, environmentOf(s))
 	store.userKey = a.keys.Key
 	a.database = store
+	a.anchor = newAnchor(a.keys, workspace.RealPath(s.Root), store)
+	if file, ok := sqlstore.File(s.Database); ok && filepath.Dir(file) == s.Data {
+		data.mayCreate = a.anchor.mayCreate
+	}
 	if store.isShared() {
 		a.storage = sharedStorage(root, store.open, a.reportLost)
 	} else {
@@ -187,8 +192,8 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	}
 	a.identities = a.newIdentities()
 	a.calls = a.newCallIndex()
-	a.records = &audit.Log{Storage: a.storage.records}
-	a.waiting = &approvals{mode: s.Approve, place: a.storage.place, database: store, page: a.approvalPage, audit: a.records}
+	a.records = &anchoredRecords{&audit.Log{Storage: a.storage.records}, a.anchor}
+	a.waiting = &approvals{mode: s.Approve, anchor: a.anchor, database: store, page: a.approvalPage, audit: a.records}
 	a.desk = &approval.Desk{Open: a.Approvals, Show: a.show, Now: time.Now}
 	if err := a.addWebhook(); err != nil {
 		a.telemetry.Close()

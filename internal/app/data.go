@@ -15,11 +15,14 @@ import (
 // .gitignore that excludes it from git.
 type dataFolder struct {
 	path string
+	// mayCreate returns an error if the folder must exist already; nil if there is no such rule.
+	mayCreate func() error
+
 	mu   sync.Mutex
 	made bool
 }
 
-// prepare creates the folder, and creates it again if it was removed.
+// prepare creates the folder, also if it was removed before a database was in it.
 func (d *dataFolder) prepare() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -34,6 +37,11 @@ func (d *dataFolder) prepare() error {
 }
 
 func (d *dataFolder) create() error {
+	if _, err := os.Lstat(d.path); errors.Is(err, fs.ErrNotExist) && d.mayCreate != nil {
+		if err := d.mayCreate(); err != nil {
+			return err
+		}
+	}
 	if err := os.MkdirAll(d.path, 0o700); err != nil {
 		return fmt.Errorf("create the data folder: %w", err)
 	}

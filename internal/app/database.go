@@ -36,6 +36,7 @@ type database struct {
 	prepare func() error
 	userKey func() ([]byte, error) // returns the key of the user; for a database that is not shared
 	log     *slog.Logger
+	anchor  *anchor     // nil: any database is used
 	file    os.FileInfo // the file that was opened
 
 	secretMu sync.Mutex
@@ -53,20 +54,42 @@ func newDatabase(url string, prepare func() error, log *slog.Logger) *database {
 
 func (d *database) isShared() bool { return sqlstore.IsPostgres(d.url) }
 
-// connect opens the database, and closes one that was removed.
+// connect opens the database, and closes one that was removed. It creates a database only if the
+// workspace has had none.
 func (d *database) connect(ctx context.Context, removed *sqlstore.DB) (*sqlstore.DB, error) {
 	// The file or the tables were removed, so no one would find what is written to the old ones.
 	if removed != nil {
-		d.log.Warn("the database was removed while it was open; creating a new one", "error", removed.Close())
+		d.log.Warn("the database was removed while it was open", "error", removed.Close())
 	}
 	if !d.isShared() {
-		if err := d.prepare(); err != nil {
+		if err := d.prepareFile(); err != nil {
+			return nil, err
+		}
+	}
+	if d.anchor != nil {
+		if err := d.anchor.checkEmpty(ctx); err != nil {
 			return nil, err
 		}
 	}
 	db, err := sqlstore.Open(ctx, d.url)
 	d.file = d.stat()
-	return db, err
+	if err != nil || d.anchor == nil {
+		return db, err
+	}
+	if err := d.anchor.settle(ctx, db); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+// prepareFile creates the folder of a SQLite file.
+func (d *database) prepareFile() error {
+	if d.anchor != nil && d.stat() == nil {
+		if err := d.anchor.mayCreate(); err != nil {
+			return err
+		}
+	}
+	return d.prepare()
 }
 
 // isStillThere reports whether the opened database is still the one that others see: the same file,
@@ -103,8 +126,9 @@ func (d *database) reach(ctx context.Context) error {
 	err := d.answers(ctx)
 	var newer *sqlstore.SchemaTooNewError
 	var refused *sqlstore.RefusedError
+	var inDoubt *doubtError
 	switch {
-	case err == nil:
+	case err == nil, errors.As(err, &inDoubt): // every call that needs it says so
 		return nil
 	case errors.As(err, &newer), d.isShared() && errors.As(err, &refused):
 		return err
@@ -188,7 +212,10 @@ func (d *database) spend(ctx context.Context, token string, now, expires time.Ti
 	if err != nil {
 		return false, err
 	}
-	return db.UseOnce(ctx, token, now, expires)
+	if fresh, err := db.UseOnce(ctx, token, now, expires); err != nil || !fresh || d.anchor == nil {
+		return fresh, err
+	}
+	return d.anchor.use("once "+token, now, expires)
 }
 
 // stored returns a function that opens a store of the database on demand.
@@ -202,14 +229,14 @@ func stored[T any](d *database, store func(*sqlstore.DB) T) func(context.Context
 	}
 }
 
-// exists reports whether the database exists. A shared one always does.
+// exists reports whether the database exists, or should. A shared one always does.
 func (d *database) exists() bool {
 	file, ok := sqlstore.File(d.url)
 	if !ok {
 		return true
 	}
 	_, err := os.Stat(file)
-	return !errors.Is(err, fs.ErrNotExist)
+	return !errors.Is(err, fs.ErrNotExist) || d.anchor != nil && d.anchor.expects()
 }
 
 func (d *database) close() error {
@@ -222,7 +249,7 @@ func (d *database) close() error {
 // approvals handles the approvals of one workspace. It implements engine.Approver.
 type approvals struct {
 	mode     approval.Mode
-	place    string // the workspace that approvals are bound to
+	anchor   *anchor
 	database *database
 	// Returns the URL of the page for deciding on a request, or "".
 	page   func(id string) string
@@ -235,9 +262,11 @@ var _ engine.Approver = (*approvals)(nil)
 // Pass lets a guarded call pass, with what the person saw who approved it, or returns why not. Only
 // the mode "ask" needs the store.
 func (a *approvals) Pass(ctx context.Context, s approval.Subject, ask approval.Asker) (seen string, err error) {
-	s.Workspace = a.place
 	gate := &approval.Gate{Mode: a.mode, Page: a.page, OnRequest: a.notify}
 	if a.mode != approval.Auto && a.mode != approval.Deny { // also if no mode is set
+		if s.Workspace, err = a.anchor.Place(); err != nil {
+			return "", approval.StoreUnavailable(s, err)
+		}
 		store, err := a.open(ctx)
 		if err != nil {
 			return "", approval.StoreUnavailable(s, err)
@@ -252,7 +281,8 @@ func (a *approvals) open(ctx context.Context) (approval.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &approval.Recorded{Store: &approval.Sealed{Store: db.Approvals(), Secret: secret}, Audit: a.audit}, nil
+	sealed := &approval.Sealed{Store: db.Approvals(), Secret: secret}
+	return &approval.Recorded{Store: &anchoredApprovals{sealed, a.anchor}, Audit: a.audit}, nil
 }
 
 // emptyApprovals is an empty store, for listing and deciding while there is no database.

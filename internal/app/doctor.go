@@ -33,7 +33,10 @@ func (a *App) checkDatabase(ctx context.Context) cli.Check {
 	}
 	err := a.database.answers(ctx)
 	var newer *sqlstore.SchemaTooNewError
+	var inDoubt *doubtError
 	switch {
+	case errors.As(err, &inDoubt):
+		c.Status, c.Finding, c.Fix = cli.StatusFail, inDoubt.why, "Nothing is written until this is decided: "+inDoubt.fix+"."
 	case errors.As(err, &newer):
 		c.Status, c.Finding, c.Fix = cli.StatusFail, err.Error(), "A newer Remit has used it. Use that Remit, or "+
 			"choose another database with --database."

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,11 +34,11 @@ func (a *App) newIdentities() *identities {
 	return &identities{
 		app: a,
 		tokens: &identity.Tokens{
-			Workspace: a.storage.place, Exists: a.database.exists, Secret: a.database.key, Now: time.Now,
+			Anchor: a.anchor, Exists: a.database.exists, Secret: a.database.key, Now: time.Now,
 			Store: stored(a.database, func(db *sqlstore.DB) identity.TokenStore { return db.AgentTokens() }),
 		},
 		signIn: &identity.SignIn{
-			Workspace: a.storage.place, Exists: a.database.exists, Secret: a.database.key, Now: time.Now, UseOnce: a.database.spend,
+			Anchor: a.anchor, Exists: a.database.exists, Secret: a.database.key, Now: time.Now, UseOnce: a.database.spend,
 			Sessions: stored(a.database, func(db *sqlstore.DB) identity.SessionStore { return db.ConsoleSessions() }),
 		},
 	}
@@ -156,14 +157,15 @@ func (a *App) warnNoPublicURL() {
 }
 
 // warnForeignTokens logs a warning about tokens that were made with another key, or for another
-// folder: they are not valid, and do not make the server require tokens either.
-func (a *App) warnForeignTokens(ctx context.Context, authn *auth.Authenticator) {
+// folder. They are invalid, but callers still need tokens: a copied database and a lost key look
+// the same.
+func (a *App) warnForeignTokens(ctx context.Context) {
 	all, err := a.identities.tokens.List(ctx)
-	if err != nil || len(all) == 0 || authn.Required(ctx) {
+	if err != nil || len(all) == 0 || slices.ContainsFunc(all, func(t identity.Token) bool { return !t.Foreign }) {
 		return
 	}
 	a.log.Warn("the tokens of this workspace were created with another key or for another folder, so they are "+
-		"invalid and callers need none; create new ones, or serve with --identity on", "tokens", len(all))
+		"invalid; create new ones with \"remit token create\", or delete them with \"remit token reset\"", "tokens", len(all))
 }
 
 // newAuth returns the authentication of requests.

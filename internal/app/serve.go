@@ -149,7 +149,10 @@ func (a *App) Serve(ctx context.Context, ready func(url string)) error {
 		return errors.Join(err, l.Close())
 	}
 	ready(a.listening)
-	a.warnForeignTokens(ctx, authn)
+	a.warnForeignTokens(ctx)
+	if err := a.anchor.check(ctx); err != nil {
+		a.log.Warn("nothing is written until the data of this workspace is known to be its own", "error", err)
+	}
 	if server.Exposed {
 		a.warnNoPublicURL()
 	}

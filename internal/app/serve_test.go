@@ -1,8 +1,9 @@
 package app
 
 import (
-	"context"
+	"errors"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -27,6 +28,9 @@ func openHere(t *testing.T, change func(*cli.Settings)) *App {
 		Env: func(name string) (string, bool) { return "20", name == factorVariable },
 	}
 	change(&s)
+	if s.Keys == "" {
+		s.Keys = s.Root + "-keys"
+	}
 	a, err := Open(t.Context(), s, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	if err != nil {
 		t.Fatal(err)
@@ -39,35 +43,41 @@ func openHere(t *testing.T, change func(*cli.Settings)) *App {
 	return a
 }
 
-// TestDatabaseIsRemoved checks that if the data folder is removed while we run, later requests
-// are still visible to other processes.
+// TestDatabaseIsRemoved checks that nothing is written and nothing is created anew after the data
+// folder was removed while we run, and that we go on when it is back.
 func TestDatabaseIsRemoved(t *testing.T) {
 	a := openHere(t, func(*cli.Settings) {})
-	ask := func(entry string) string {
+	ask := func(entry string) engine.Result {
 		args, err := jsontree.Parse([]byte(`{"file":"decisions.jsonl","entry":{"timestamp":"2026-01-09T10:30:00Z","type":"stack","decision":"` + entry + `"}}`))
 		if err != nil {
 			t.Fatal(err)
 		}
 		result, err := a.engine.Call(t.Context(), engine.Call{Tool: "write_memory_entry", Args: args, Principal: cli.LocalPrincipal})
-		if err != nil || result.Err == nil || result.Err.Kind != contract.Pending {
+		if err != nil || result.Err == nil {
 			t.Fatalf("%s: %s, %v", entry, result.Body, err)
 		}
-		return result.Err.Details["approval"].(map[string]any)["id"].(string)
+		return result
 	}
-	ask("first")
-	if err := os.RemoveAll(a.settings.Data); err != nil {
+	if first := ask("first"); first.Err.Kind != contract.Pending {
+		t.Fatalf("%s", first.Body)
+	}
+	if err := os.Rename(a.settings.Data, a.settings.Data+"-away"); err != nil {
 		t.Fatal(err)
 	}
-	id := ask("second")
-	seen := openHere(t, func(s *cli.Settings) {
-		s.Root, s.Data, s.Database = a.settings.Root, a.settings.Data, a.settings.Database
-	})
-	store, err := seen.Approvals(t.Context())
-	if err != nil {
+	if second := ask("second"); second.Err.Kind != contract.Unavailable || !strings.Contains(string(second.Body), "remit trust --new-data") {
+		t.Errorf("without its database: %s", second.Body)
+	}
+	if _, err := os.Stat(a.settings.Data); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the data folder was created anew: %v", err)
+	}
+	if err := a.health(t.Context(), false)["database"]; err == nil {
+		t.Error("health says that a missing database is well")
+	}
+	if err := os.Rename(a.settings.Data+"-away", a.settings.Data); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Get(context.Background(), id); err != nil {
-		t.Errorf("nobody else finds it: %v", err)
+	if third := ask("third"); third.Err.Kind != contract.Pending {
+		t.Errorf("with its database: %s", third.Body)
 	}
 }
 

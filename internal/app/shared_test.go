@@ -253,9 +253,9 @@ func TestDatabaseIsReachableAgain(t *testing.T) {
 	}
 }
 
-// TestDatabaseIsRecreated removes all tables while the program runs. The program must report that,
-// create them again, and continue.
-func TestDatabaseIsRecreated(t *testing.T) {
+// TestDatabaseIsReplaced puts an empty database in the place of the one in use. The program must
+// report that, create nothing, and go on when the right one is back.
+func TestDatabaseIsReplaced(t *testing.T) {
 	url := pgtest.Database(t)
 	a := openHere(t, func(s *cli.Settings) { s.Database, s.Toolsets = url, []string{"tasks"} })
 	add := func() engine.Result {
@@ -269,17 +269,24 @@ func TestDatabaseIsRecreated(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context())
-	if _, err := conn.Exec(t.Context(), `DROP SCHEMA public CASCADE; CREATE SCHEMA public`); err != nil {
+	if _, err := conn.Exec(t.Context(), `ALTER SCHEMA public RENAME TO away; CREATE SCHEMA public`); err != nil {
 		t.Fatal(err)
 	}
+	awaitCall(t, add, func(r engine.Result) bool {
+		return r.Err != nil && strings.Contains(string(r.Body), "has lost its tables")
+	})
 	if a.health(t.Context(), false)["database"] == nil {
 		t.Error("health says that a database without tables is well")
 	}
-	for end := time.Now().Add(5 * time.Minute); add().Err != nil; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("it does not make its tables again")
-		}
+	var tables int
+	err = conn.QueryRow(t.Context(), `SELECT count(*) FROM information_schema.tables WHERE table_schema = 'public'`).Scan(&tables)
+	if err != nil || tables > 0 {
+		t.Errorf("%d tables were created, error %v", tables, err)
 	}
+	if _, err := conn.Exec(t.Context(), `DROP SCHEMA public; ALTER SCHEMA away RENAME TO public`); err != nil {
+		t.Fatal(err)
+	}
+	awaitCall(t, add, func(r engine.Result) bool { return r.Err == nil })
 	if err := a.health(t.Context(), false)["database"]; err != nil {
 		t.Error(err)
 	}
@@ -289,6 +296,20 @@ func TestDatabaseIsRecreated(t *testing.T) {
 	}
 	if err := a.health(t.Context(), false)["database"]; err == nil || !strings.Contains(err.Error(), "is read-only") {
 		t.Errorf("health of a read-only database: %v", err)
+	}
+}
+
+// awaitCall repeats a call until its answer is the wanted one.
+func awaitCall(t *testing.T, call func() engine.Result, wanted func(engine.Result) bool) {
+	t.Helper()
+	for end := time.Now().Add(5 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		result := call()
+		if wanted(result) {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the last answer is %s", result.Body)
+		}
 	}
 }
 

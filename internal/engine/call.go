@@ -247,6 +247,9 @@ func (w *work) checkAudit() error {
 		return nil
 	}
 	if err := w.engine.Audit.Ready(w.started); err != nil {
+		if own, ok := errors.AsType[*contract.Error](err); ok {
+			return own
+		}
 		return contract.Errorf(contract.Unavailable, "The audit record cannot be written, so %s was not run; try again later",
 			w.tool.Name).Because(err)
 	}

@@ -1,3 +1,3 @@
-// Package filelock locks files against other processes. It does not order the goroutines of one
-// process: use a mutex for that.
+// Package filelock locks files against other processes, and makes what happens to files durable. It
+// does not order the goroutines of one process: use a mutex for that.
 package filelock

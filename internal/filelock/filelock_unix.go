@@ -3,6 +3,7 @@
 package filelock
 
 import (
+	"errors"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -21,3 +22,17 @@ func Lock(f *os.File) error {
 // Unlock releases the lock. Closing f is not enough: a child process that was just forked may still
 // hold the descriptor.
 func Unlock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_UN) }
+
+// SyncFolder makes the entries of a folder durable, if its file system supports that.
+func SyncFolder(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	err = d.Sync()
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	return err
+}

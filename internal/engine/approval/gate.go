@@ -291,8 +291,12 @@ func storeFailed(ctx context.Context, s Subject, err error) error {
 	return StoreUnavailable(s, err)
 }
 
-// StoreUnavailable returns the error for a caller when the store fails or cannot be opened.
+// StoreUnavailable returns the error for a caller when the store fails or cannot be opened. A cause
+// that is meant for callers stays as it is.
 func StoreUnavailable(s Subject, cause error) error {
+	if own, ok := errors.AsType[*contract.Error](cause); ok && own.Kind == contract.Unavailable {
+		return own
+	}
 	return contract.Errorf(contract.Unavailable,
 		"The approval store cannot be reached right now, so %s was not run; try again later", s.Tool).
 		Because(cause)

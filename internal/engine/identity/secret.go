@@ -70,12 +70,18 @@ func NewID() string {
 	return string(id)
 }
 
-// keyOf derives a separate key for each purpose and place, so that nothing sealed for one is valid
-// for another.
-func keyOf(secret func() ([]byte, error), purpose, place string) ([]byte, error) {
+// keyOf derives a separate key for each purpose and workspace, so that nothing sealed for one is
+// valid for another.
+func keyOf(secret func() ([]byte, error), purpose, workspace string, anchor Anchor) ([]byte, error) {
 	key, err := secret()
 	if err != nil {
 		return nil, unreachable(err)
+	}
+	place := workspace
+	if anchor != nil {
+		if place, err = anchor.Place(); err != nil {
+			return nil, unreachable(err)
+		}
 	}
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte("remit " + purpose + " 1\x00" + place))
@@ -84,9 +90,9 @@ func keyOf(secret func() ([]byte, error), purpose, place string) ([]byte, error)
 
 // open opens a store, and derives the key for its content.
 func open[S any](
-	ctx context.Context, opens func(context.Context) (S, error), secret func() ([]byte, error), purpose, place string,
+	ctx context.Context, opens func(context.Context) (S, error), secret func() ([]byte, error), purpose, workspace string, anchor Anchor,
 ) (store S, key []byte, err error) {
-	if key, err = keyOf(secret, purpose, place); err != nil {
+	if key, err = keyOf(secret, purpose, workspace, anchor); err != nil {
 		return store, nil, err
 	}
 	if store, err = opens(ctx); err != nil {

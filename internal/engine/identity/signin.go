@@ -22,6 +22,7 @@ type SignIn struct {
 	Exists    func() bool
 	Secret    func() ([]byte, error) // the key that signs links, cookies and sessions
 	Workspace string                 // the workspace that links are for
+	Anchor    Anchor                 // nil: none
 	// UseOnce marks a one-time token as used until it expires. It returns fresh only for the first
 	// call.
 	UseOnce func(ctx context.Context, token string, now, expires time.Time) (fresh bool, err error)
@@ -154,13 +155,46 @@ func (s *SignIn) checkVoid(ctx context.Context, store SessionStore, claims linkC
 		return err
 	}
 	until, err := store.Voided(ctx, hashOf(key, claims.Name), hashOf(key, Everybody))
+	if err != nil {
+		return unreachable(err)
+	}
+	anchored, err := s.voidUntil(claims.Name)
+	if anchored.After(until) {
+		until = anchored
+	}
 	switch {
 	case err != nil:
-		return unreachable(err)
+		return err
 	case claims.Made <= until.UnixMicro() && !until.IsZero():
 		return badLink("is no longer valid: the person was signed out after it was created")
 	}
 	return nil
+}
+
+// voidUntil returns the time until which the anchor says that links and sessions of a person are
+// void.
+func (s *SignIn) voidUntil(name string) (until time.Time, err error) {
+	if s.Anchor == nil {
+		return until, nil
+	}
+	until, err = s.Anchor.VoidUntil(anchorLinks+name, anchorLinks+Everybody)
+	if err != nil {
+		return until, unreachable(err)
+	}
+	return until, nil
+}
+
+// hasEnded reports whether the anchor says that a session has ended, whatever the database says.
+func (s *SignIn) hasEnded(found *Session) (bool, error) {
+	if s.Anchor == nil {
+		return false, nil
+	}
+	_, ended, err := s.Anchor.Ended(anchorSession + found.Hash)
+	if err != nil {
+		return false, unreachable(err)
+	}
+	until, err := s.voidUntil(found.Name)
+	return ended || !until.IsZero() && !found.Created.After(until), err
 }
 
 // touchEvery is the shortest interval between two notes that a person is active.
@@ -205,6 +239,13 @@ func (s *SignIn) find(ctx context.Context, cookie string) (Session, SessionStore
 	case !ok || !equal(found.Hash, hash) || !found.good(key, s.Now()):
 		return Session{}, nil, out
 	}
+	ended, err := s.hasEnded(&found)
+	switch {
+	case err != nil:
+		return Session{}, nil, err
+	case ended:
+		return Session{}, nil, out
+	}
 	return found, store, nil
 }
 
@@ -214,8 +255,15 @@ func (s *SignIn) End(ctx context.Context, cookie string) error {
 	if err != nil || store == nil {
 		return err
 	}
-	if err := store.End(ctx, hashOf(key, cookie)); err != nil {
+	hash := hashOf(key, cookie)
+	if err := store.End(ctx, hash); err != nil {
 		return unreachable(err)
+	}
+	if s.Anchor != nil {
+		now := s.Now()
+		if _, err := s.Anchor.End(ctx, anchorSession+hash, now, now.Add(SessionLength)); err != nil {
+			return unreachable(err)
+		}
 	}
 	return nil
 }
@@ -231,7 +279,12 @@ func (s *SignIn) People(ctx context.Context) ([]Session, error) {
 		return nil, unreachable(err)
 	}
 	now := s.Now()
-	return slices.DeleteFunc(list, func(one Session) bool { return !one.good(key, now) }), nil
+	list = slices.DeleteFunc(list, func(one Session) bool {
+		ended, endedErr := s.hasEnded(&one)
+		err = errors.Join(err, endedErr)
+		return ended || !one.good(key, now)
+	})
+	return list, err
 }
 
 // Everybody stands for all people in SignOut.
@@ -265,6 +318,12 @@ func (s *SignIn) SignOut(ctx context.Context, name string) (ended int, err error
 		}
 		ended++
 	}
+	// Last: the anchor hides the sessions from People.
+	if s.Anchor != nil {
+		if err := s.Anchor.Void(ctx, anchorLinks+name, now, now); err != nil {
+			return ended, unreachable(err)
+		}
+	}
 	return ended, nil
 }
 
@@ -287,10 +346,12 @@ func (s *SignIn) existing(ctx context.Context) (SessionStore, []byte, error) {
 
 // open opens the store of sessions, and returns the key for a purpose.
 func (s *SignIn) open(ctx context.Context, purpose string) (SessionStore, []byte, error) {
-	return open(ctx, s.Sessions, s.Secret, purpose, s.Workspace)
+	return open(ctx, s.Sessions, s.Secret, purpose, s.Workspace, s.Anchor)
 }
 
-func (s *SignIn) key(purpose string) ([]byte, error) { return keyOf(s.Secret, purpose, s.Workspace) }
+func (s *SignIn) key(purpose string) ([]byte, error) {
+	return keyOf(s.Secret, purpose, s.Workspace, s.Anchor)
+}
 
 // good reports whether the session is valid: it was begun here, and has not ended.
 func (s *Session) good(key []byte, now time.Time) bool {

@@ -2,6 +2,7 @@ package identity
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -23,6 +24,7 @@ type Tokens struct {
 	Secret func() ([]byte, error)
 	// Workspace is the workspace that tokens are for; those of another are rejected.
 	Workspace string
+	Anchor    Anchor // nil: none
 	Now       func() time.Time
 
 	mu        sync.Mutex
@@ -37,9 +39,14 @@ func (t *Tokens) Create(ctx context.Context, n NewToken) (secret string, made To
 	if err := n.check(now); err != nil {
 		return "", Token{}, err
 	}
-	store, key, err := open(ctx, t.Store, t.Secret, forTokens, t.Workspace)
+	store, key, err := t.open(ctx)
 	if err != nil {
 		return "", Token{}, err
+	}
+	if t.Anchor != nil {
+		if err := t.Anchor.RequireIdentity(ctx); err != nil {
+			return "", Token{}, unreachable(err)
+		}
 	}
 	prefix := Prefix
 	if n.Role != NoRole {
@@ -96,7 +103,7 @@ func (t *Tokens) Check(ctx context.Context, secret string) (Token, error) {
 	if !t.exists() {
 		return Token{}, unknown
 	}
-	store, key, err := open(ctx, t.Store, t.Secret, forTokens, t.Workspace)
+	store, key, err := t.open(ctx)
 	if err != nil {
 		return Token{}, err
 	}
@@ -109,6 +116,9 @@ func (t *Tokens) Check(ctx context.Context, secret string) (Token, error) {
 		return Token{}, unknown
 	}
 	now := t.Now()
+	if err := t.applyAnchor(&found); err != nil {
+		return Token{}, err
+	}
 	if err := found.refusal(key, now); err != nil {
 		return Token{}, err
 	}
@@ -172,24 +182,49 @@ func (t *Tokens) List(ctx context.Context) ([]Token, error) {
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
-	key, err := keyOf(t.Secret, forTokens, t.Workspace)
+	key, err := keyOf(t.Secret, forTokens, t.Workspace, t.Anchor)
 	if err != nil {
 		return nil, err
 	}
 	for i := range list {
 		list[i].Foreign = !equal(list[i].Seal, list[i].seal(key))
+		if err := t.applyAnchor(&list[i]); err != nil {
+			return nil, err
+		}
 	}
 	return list, nil
 }
 
-// AnyCreated reports whether a token was ever created here. Revoked and expired tokens count: a
-// server that requires tokens must not stop requiring them when the last token ends.
-func (t *Tokens) AnyCreated(ctx context.Context) (bool, error) {
-	list, err := t.List(ctx)
-	if err != nil {
-		return false, err
+// applyAnchor marks a token as revoked that the anchor says was revoked, whatever the database
+// says.
+func (t *Tokens) applyAnchor(token *Token) error {
+	if t.Anchor == nil || !token.Revoked.IsZero() {
+		return nil
 	}
-	return slices.ContainsFunc(list, func(one Token) bool { return !one.Foreign }), nil
+	at, ended, err := t.Anchor.Ended(anchorToken + token.ID)
+	if err != nil {
+		return unreachable(err)
+	}
+	if ended {
+		token.Revoked = at
+	}
+	return nil
+}
+
+// AnyCreated reports whether a token was ever created here. Revoked and expired tokens count: a
+// server that requires tokens must not stop requiring them when the last token ends. So do tokens
+// that are not ours: a copied database and a lost key look the same.
+func (t *Tokens) AnyCreated(ctx context.Context) (bool, error) {
+	if t.Anchor != nil {
+		if needed, certain, err := t.Anchor.NeedsIdentity(ctx); err != nil || certain {
+			return needed, err
+		}
+	}
+	list, err := t.List(ctx)
+	if t.Anchor != nil && slices.ContainsFunc(list, func(one Token) bool { return !one.Foreign }) {
+		err = t.Anchor.RequireIdentity(ctx) // they may be older than the anchor
+	}
+	return len(list) > 0, err
 }
 
 // Revoke revokes the token with this id or name for good. Revoking it again changes nothing. The
@@ -205,6 +240,12 @@ func (t *Tokens) Revoke(ctx context.Context, idOrName string) (Token, error) {
 	revoked, err := store.Revoke(ctx, idOrName, t.Now())
 	if err != nil {
 		return Token{}, fmt.Errorf("revoke token: %w", err)
+	}
+	if t.Anchor != nil {
+		if _, err := t.Anchor.End(ctx, anchorToken+revoked.ID, t.Now(), revoked.Expires); err != nil {
+			return Token{}, contract.Errorf(contract.Unavailable, "The token was revoked, but a restored database could bring it back: "+
+				"the key folder cannot be written; revoke the token again").Because(err)
+		}
 	}
 	return revoked, nil
 }
@@ -224,7 +265,16 @@ func (t *Tokens) exists() bool { return t.Exists == nil || t.Exists() }
 // forTokens is the purpose of the key for tokens.
 const forTokens = "token"
 
+func (t *Tokens) open(ctx context.Context) (TokenStore, []byte, error) {
+	return open(ctx, t.Store, t.Secret, forTokens, t.Workspace, t.Anchor)
+}
+
+// unreachable returns the error for credentials that cannot be checked. A cause that is meant for
+// callers stays as it is.
 func unreachable(err error) error {
+	if own, ok := errors.AsType[*contract.Error](err); ok && own.Kind == contract.Unavailable {
+		return own
+	}
 	return contract.Errorf(contract.Unavailable, "Credentials cannot be checked right now; try again").Because(err)
 }
 

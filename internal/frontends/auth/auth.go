@@ -245,7 +245,11 @@ func (d *Authenticator) checkFailed(err error) *refusal {
 		return ref
 	}
 	d.Log.Warn("token check failed", "error", err)
-	return unavailable()
+	ref := unavailable()
+	if failure.Kind == contract.Unavailable {
+		ref.message = failure.Message
+	}
+	return ref
 }
 
 // checkRate applies the rate limit of an agent.

@@ -58,6 +58,9 @@ type Workspace interface {
 	// PingDatabase checks that the database can be used, if the workspace stores anything there.
 	// Calls open the database themselves, but this error tells the operator more about the cause.
 	PingDatabase(ctx context.Context) error
+	// Recover makes a workspace usable again whose data is in doubt, in the way that a person has
+	// chosen at a terminal.
+	Recover(ctx context.Context, how Recovery) error
 	// ServeStdio serves MCP until in ends.
 	ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error
 	// Serve serves HTTP until ctx is done. It calls ready with the address it listens on.
@@ -175,7 +178,7 @@ func (p *Program) command() *cobra.Command {
 		p.grepCommand(), p.filesCommand(), p.searchCommand(), p.indexCommand(), p.evalCommand(), p.exportCommand(),
 		group("approvals", p.approvalsList(), p.approvalsShow(), p.decideCommand("approve", "allow", true), p.decideCommand("deny", "reject", false),
 			p.approvalsWithdraw()),
-		group("token", p.tokenCreate(), p.tokenList(), p.tokenRevoke(), p.tokenLink(), p.tokenSessions(), p.tokenSignout()),
+		group("token", p.tokenCreate(), p.tokenList(), p.tokenRevoke(), p.tokenReset(), p.tokenLink(), p.tokenSessions(), p.tokenSignout()),
 		group("audit", p.auditList(), p.auditVerify()),
 		group("contract", p.contractLint(), p.contractNew(), p.contractDiff()),
 		group("config", p.configPrint()),

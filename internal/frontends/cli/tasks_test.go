@@ -36,6 +36,14 @@ func (p *person) types(code int, args ...string) (out, errOut string) {
 	return p.runs(code, append(args, "--user", "ada")...)
 }
 
+// lookupEnv returns the variables of a command: where its keys are, and nothing else.
+func (p *person) lookupEnv(name string) (string, bool) {
+	if name == "REMIT_KEYS" {
+		return p.root + "-keys", true
+	}
+	return "", false
+}
+
 func (p *person) runs(code int, args ...string) (out, errOut string) {
 	p.t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -51,7 +59,7 @@ func (p *person) runs(code int, args ...string) (out, errOut string) {
 		Now:       func() time.Time { return p.now },
 		AskPerson: consent,
 		Args:      append(args, "--root", p.root),
-		Env:       func(string) (string, bool) { return "", false },
+		Env:       p.lookupEnv,
 		Stdin:     strings.NewReader(""),
 		Stdout:    &stdout, Stderr: &stderr,
 	}
@@ -150,7 +158,7 @@ func (p *person) addMany(first, last int) {
 	p.t.Helper()
 	settings := cli.Settings{
 		Root: p.root, Data: p.root + "/.remit", Toolsets: []string{"tasks"}, Approve: "ask",
-		Database: "sqlite://" + p.root + "/.remit/remit.db", Config: p.root + "/remit.yaml",
+		Database: "sqlite://" + p.root + "/.remit/remit.db", Config: p.root + "/remit.yaml", Keys: p.root + "-keys",
 	}
 	w, err := app.Open(p.t.Context(), settings, slog.New(slog.DiscardHandler))
 	if err != nil {

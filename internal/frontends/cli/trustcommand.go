@@ -12,11 +12,16 @@ import (
 )
 
 func (p *Program) trustCommand() *cobra.Command {
-	var show, revoke bool
+	var show, revoke, moved, copied, newData bool
 	c := &cobra.Command{
 		Use:  "trust",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for how, chosen := range map[Recovery]bool{Moved: moved, Copied: copied, NewData: newData} {
+				if chosen {
+					return p.recover(how)(cmd, args)
+				}
+			}
 			s, err := p.settings(cmd)
 			if err != nil {
 				return usageError{err}
@@ -32,7 +37,10 @@ func (p *Program) trustCommand() *cobra.Command {
 	}
 	c.Flags().BoolVar(&show, "show", false, "show what the configuration file asks for, and what is trusted")
 	c.Flags().BoolVar(&revoke, "revoke", false, "trust nothing in this workspace any more")
-	c.MarkFlagsMutuallyExclusive("show", "revoke")
+	c.Flags().BoolVar(&moved, "moved", false, "the workspace was moved here: its tokens and approvals stay valid")
+	c.Flags().BoolVar(&copied, "copied", false, "the workspace is a copy, or the key folder was lost: use its data, but no token or approval in it")
+	c.Flags().BoolVar(&newData, "new-data", false, "the database that the workspace used is gone for good: go on with what is there now")
+	c.MarkFlagsMutuallyExclusive("show", "revoke", "moved", "copied", "new-data")
 	return p.withJSON("with --show: print as JSON", c)
 }
 

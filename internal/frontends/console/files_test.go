@@ -80,7 +80,7 @@ func newStack(t *testing.T, files map[string]string, changes ...func(*cli.Settin
 	settings := cli.Settings{
 		Root: root, Data: data, Config: filepath.Join(root, "remit.yaml"), Database: "sqlite://" + filepath.Join(data, "remit.db"),
 		Books: []string{"file://" + filepath.Join(data, "library")}, Toolsets: []string{"booster", "tasks", "books", "context"}, Approve: approval.Ask,
-		CodeMemory: 1 << 20, Embeddings: "local", Addr: "127.0.0.1:8722",
+		CodeMemory: 1 << 20, Embeddings: "local", Addr: "127.0.0.1:8722", Keys: root + "-keys",
 	}
 	for _, change := range changes {
 		change(&settings)

@@ -37,7 +37,7 @@ func serve(t *testing.T) (addr string, end func() error) {
 	data := filepath.Join(root, ".remit")
 	a, err := app.Open(t.Context(), cli.Settings{
 		Root: root, Data: data, Config: filepath.Join(root, "remit.yaml"), Database: "sqlite://" + filepath.Join(data, "remit.db"),
-		Toolsets: []string{"conformance"}, Approve: approval.Auto, Addr: "127.0.0.1:0",
+		Toolsets: []string{"conformance"}, Approve: approval.Auto, Addr: "127.0.0.1:0", Keys: root + "-keys",
 	}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

@@ -72,7 +72,7 @@ func newRig(t testing.TB, s setup) *rig {
 	data := filepath.Join(root, ".remit")
 	a, err := app.Open(t.Context(), cli.Settings{
 		Root: root, Data: data, Config: filepath.Join(root, "remit.yaml"), Database: "sqlite://" + filepath.Join(data, "remit.db"),
-		Toolsets: s.toolsets, Approve: s.approve,
+		Toolsets: s.toolsets, Approve: s.approve, Keys: root + "-keys",
 	}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

@@ -33,7 +33,7 @@ func open(t testing.TB, mode approval.Mode) (*app.App, string) {
 	a, err := app.Open(context.Background(), cli.Settings{
 		Elicitation: true,
 		Root:        root, Data: data, Config: filepath.Join(root, "remit.yaml"), Database: "sqlite://" + filepath.Join(data, "remit.db"),
-		Toolsets: []string{"learning-os"}, Approve: mode,
+		Toolsets: []string{"learning-os"}, Approve: mode, Keys: root + "-keys",
 	}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

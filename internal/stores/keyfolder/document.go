@@ -118,3 +118,22 @@ func (w *Workspace) Lock() (unlock func(), err error) {
 	// The lock ends with the process at the latest.
 	return func() { _ = errors.Join(filelock.Unlock(f), f.Close()) }, nil
 }
+
+// CopyDocuments takes over the documents of another path of the workspace.
+func (w *Workspace) CopyDocuments(from *Workspace) error {
+	files, err := filepath.Glob(filepath.Join(from.dir(), "*.json"))
+	if err != nil {
+		return fmt.Errorf("list documents: %w", err)
+	}
+	for _, file := range files {
+		name := filepath.Base(file)
+		content, err := from.Read(name)
+		if err == nil {
+			err = w.Write(name, content)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -240,5 +240,5 @@ func (s *file) flush() error {
 		return nil
 	}
 	s.named = true
-	return syncFolder(filepath.Dir(s.f.Name()))
+	return filelock.SyncFolder(filepath.Dir(s.f.Name()))
 }

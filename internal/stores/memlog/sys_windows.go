@@ -6,6 +6,3 @@ const noFollow = 0
 
 // truncate uses the name, because a handle opened for appending cannot truncate.
 func truncate(f *os.File, size int64) error { return os.Truncate(f.Name(), size) }
-
-// syncFolder does nothing: Windows has no call to sync a folder.
-func syncFolder(string) error { return nil }

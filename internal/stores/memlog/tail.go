@@ -84,7 +84,7 @@ func (s *file) keepTorn() error {
 	if err := s.sync(torn); err != nil {
 		return err
 	}
-	return syncFolder(filepath.Dir(torn.Name()))
+	return filelock.SyncFolder(filepath.Dir(torn.Name()))
 }
 
 // isJSON reports whether r holds exactly one JSON value. It decodes token by token, so that a large

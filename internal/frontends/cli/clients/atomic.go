@@ -7,8 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
+
+	"remit/internal/filelock"
 )
 
 // replace replaces the file with a new text, atomically. It fails if the file was changed since it
@@ -35,7 +36,7 @@ func (k *clientFile) replace(after []byte) (err error) {
 	if err := os.Rename(temporary.Name(), k.file); err != nil {
 		return fmt.Errorf("write the file of %s: %w", k.client.Title, err)
 	}
-	return syncFolder(filepath.Dir(k.file))
+	return filelock.SyncFolder(filepath.Dir(k.file))
 }
 
 // copyOwnerAndMode gives a new file the owner and the mode of the file that it replaces. If there
@@ -49,18 +50,6 @@ func (k *clientFile) copyOwnerAndMode(f *os.File) error {
 		return err
 	}
 	return f.Chmod(k.info.Mode().Perm())
-}
-
-// syncFolder makes a rename durable. Windows neither needs nor supports it.
-func syncFolder(name string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	folder, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
 }
 
 // lock locks a file with a folder named FILE.lock, the way that Claude Code and other Node programs

@@ -1,0 +1,292 @@
+package e2e
+
+import (
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// These tests put back, delete, move and copy the data of a workspace, and take away its keys.
+// Nobody who was shut out may come in, and no approval may be used twice.
+
+// ownKeys gives the workspace a key folder of its own, and returns its path.
+func (s *workspace) ownKeys() string {
+	keys := filepath.Join(s.t.TempDir(), "keys")
+	s.env = append(s.env, "REMIT_KEYS="+keys)
+	return keys
+}
+
+// copyFolder copies a folder with all its attributes, as a backup does.
+func (s *workspace) copyFolder(from, to string) {
+	s.t.Helper()
+	s.check(os.RemoveAll(to))
+	if out, err := exec.Command("cp", "-a", from, to).CombinedOutput(); err != nil {
+		s.t.Fatalf("cp: %v %s", err, out)
+	}
+}
+
+// mustRun runs a command that must succeed, as a person at a terminal.
+func (s *workspace) mustRun(args ...string) outcome {
+	s.t.Helper()
+	got := s.person(append(args, "--root", s.root)...)
+	if got.code != 0 {
+		s.t.Fatalf("remit %s: exit %d\n%s%s", strings.Join(args, " "), got.code, got.out, got.errOut)
+	}
+	return got
+}
+
+// TestPutBackData puts back the data folder of an hour ago, while the server runs and before it
+// starts again: what was revoked, ended and used since stays so.
+func TestPutBackData(t *testing.T) {
+	t.Parallel()
+	s := newWorkspace(t, nil)
+	s.ownKeys()
+	revoked := s.token("--name", "revoked", "--scopes", "*", "--user", "ada")
+	live := s.token("--name", "live", "--scopes", "*", "--user", "ada")
+	link := strings.TrimSpace(s.mustRun("token", "link", "--name", "grace", "--role", "admin").out)
+	w := s.serve("--toolsets", "learning-os,tasks", "--log-level", "error")
+	me := w.signedIn()
+	id := w.pendingAs(bearer(live), entryArgs)
+	if got := w.approve(id, w.seen(id, me), me); got.status != http.StatusSeeOther {
+		t.Fatalf("approve: %d %s", got.status, clip(got.body))
+	}
+	// Everything is still valid in this backup.
+	backup := filepath.Join(t.TempDir(), "backup")
+	s.copyFolder(s.path(".remit"), backup)
+
+	if got := w.post("/tools/write_memory_entry", entryArgs, bearer(live)); got.status != http.StatusOK {
+		t.Fatalf("the approved call: %d %s", got.status, got.body)
+	}
+	s.mustRun("token", "revoke", "revoked")
+	token := regexp.MustCompile(`token=(\S+)`).FindStringSubmatch(link)[1]
+	if got := w.openLink(token); got.status >= 400 {
+		t.Fatalf("the link: %d %s", got.status, clip(got.body))
+	}
+	if got := w.submit("/console/logout", "", me); got.status >= 400 {
+		t.Fatalf("sign out: %d %s", got.status, clip(got.body))
+	}
+
+	check := func(w *httpServer) {
+		t.Helper()
+		if got := w.post("/tools/list_tasks", `{}`, bearer(revoked)); got.status != http.StatusUnauthorized {
+			t.Errorf("the revoked token: %d %s", got.status, got.body)
+		}
+		if got := w.post("/tools/list_tasks", `{}`, bearer(live)); got.status != http.StatusOK {
+			t.Errorf("the live token: %d %s", got.status, got.body)
+		}
+		if got := w.post("/tools/list_tasks", `{"user_id":"ada"}`, nil); got.status != http.StatusUnauthorized {
+			t.Errorf("without a token: %d %s", got.status, got.body)
+		}
+		if got := w.post("/tools/write_memory_entry", entryArgs, bearer(live)); !strings.Contains(string(got.body), `"status":"pending"`) {
+			t.Errorf("the approval is used again: %d %s", got.status, got.body)
+		}
+		if got := w.openLink(token); !strings.Contains(string(got.body), "was used already") {
+			t.Errorf("the link is used again: %d %s", got.status, clip(got.body))
+		}
+		if got := w.get("/console/approvals", me); strings.Contains(string(got.body), "Sign out") {
+			t.Errorf("the session that ended is back: %d", got.status)
+		}
+	}
+	s.copyFolder(backup, s.path(".remit"))
+	check(w)
+	w.end()
+	s.copyFolder(backup, s.path(".remit"))
+	w = s.serve("--toolsets", "learning-os,tasks", "--log-level", "error")
+	check(w)
+	w.end()
+	if entries := s.memory("decisions.jsonl"); len(entries) != 1 {
+		t.Errorf("%d entries were written with one approval", len(entries))
+	}
+}
+
+// openLink opens a sign-in link with this token, as a browser does that was opened with it.
+func (w *httpServer) openLink(token string) httpAnswer {
+	w.t.Helper()
+	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, w.url+"/console/login?token="+token, http.NoBody)
+	w.workspace.check(err)
+	got, err := send(&http.Client{CheckRedirect: noRedirect}, r)
+	w.workspace.check(err)
+	return got
+}
+
+// pendingAs makes a call that waits for a person, and returns the id of its request.
+func (w *httpServer) pendingAs(header http.Header, args string) string {
+	w.t.Helper()
+	answer := w.post("/tools/write_memory_entry", args, header)
+	found := requestID.FindSubmatch(answer.body)
+	if found == nil {
+		w.t.Fatalf("it does not wait: %d %s", answer.status, answer.body)
+	}
+	return string(found[1])
+}
+
+// TestDeletedData deletes the data folder: callers still need tokens, nothing is written and nothing
+// is created anew, until a person decides.
+func TestDeletedData(t *testing.T) {
+	t.Parallel()
+	for name, identity := range map[string]bool{"with tokens": true, "without": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newWorkspace(t, map[string]string{"notes.md": "hello\n"})
+			s.ownKeys()
+			header := http.Header(nil)
+			if identity {
+				header = bearer(s.token("--name", "ci", "--scopes", "*", "--user", "ada"))
+			}
+			const add = `{"user_id":"ada","title":"Milk"}`
+			w := s.serve("--toolsets", "tasks,booster", "--log-level", "error")
+			if got := w.post("/tools/add_task", add, header); got.status != http.StatusOK {
+				t.Fatalf("add_task: %d %s", got.status, got.body)
+			}
+			s.check(os.RemoveAll(s.path(".remit")))
+			check := func(w *httpServer) {
+				t.Helper()
+				refused, read := http.StatusInternalServerError, http.StatusOK // as seed 002 has it
+				if identity {
+					refused, read = http.StatusUnauthorized, http.StatusUnauthorized
+				}
+				if got := w.post("/tools/add_task", add, nil); got.status != refused {
+					t.Errorf("a write without a token: %d %s", got.status, got.body)
+				}
+				if got := w.post("/tools/read_repo_file", `{"path":"notes.md"}`, nil); got.status != read {
+					t.Errorf("a read without a token: %d %s", got.status, got.body)
+				}
+				if got := w.post("/tools/add_task", add, header); got.status < 500 || !strings.Contains(string(got.body), "remit trust --new-data") {
+					t.Errorf("a write: %d %s", got.status, got.body)
+				}
+				if got := w.get("/health", nil); got.status != http.StatusServiceUnavailable {
+					t.Errorf("health: %d %s", got.status, got.body)
+				}
+				if _, err := os.Stat(s.path(".remit/remit.db")); err == nil {
+					t.Error("the database was created anew")
+				}
+			}
+			check(w)
+			w.end()
+			w = s.serve("--toolsets", "tasks,booster", "--log-level", "error")
+			check(w)
+			if got := s.remit("trust", "--new-data", "--root", s.root); got.code == 0 {
+				t.Error("a command without a person decided")
+			}
+			s.mustRun("trust", "--new-data")
+			if identity {
+				if got := w.post("/tools/add_task", add, header); got.status != http.StatusUnauthorized {
+					t.Errorf("a token from before: %d %s", got.status, got.body)
+				}
+				header = bearer(s.token("--name", "new", "--scopes", "*", "--user", "ada"))
+			}
+			if got := w.post("/tools/add_task", add, header); got.status != http.StatusOK {
+				t.Errorf("after the decision: %d %s", got.status, got.body)
+			}
+			w.end()
+			s.verifyAudit()
+		})
+	}
+}
+
+// TestMovedAndCopied moves and copies a workspace. Both are closed until a person says which it was;
+// a copy gets no rights.
+func TestMovedAndCopied(t *testing.T) {
+	t.Parallel()
+	s := newWorkspace(t, nil)
+	s.ownKeys()
+	parent := t.TempDir()
+	s.root = filepath.Join(parent, "first")
+	s.check(os.Mkdir(s.root, 0o700))
+	token := s.token("--name", "ci", "--scopes", "*", "--user", "ada")
+	s.mustRun("tasks", "add", "Milk", "--user", "ada")
+	use := func(want int) {
+		t.Helper()
+		w := s.serve("--toolsets", "tasks", "--log-level", "error")
+		defer w.end()
+		if got := w.post("/tools/list_tasks", `{}`, bearer(token)); got.status != want {
+			t.Errorf("the token in %s: %d %s, want %d", s.root, got.status, got.body, want)
+		}
+		if got := w.post("/tools/list_tasks", `{"user_id":"ada"}`, nil); got.status == http.StatusOK {
+			t.Errorf("without a token in %s: %s", s.root, got.body)
+		}
+	}
+	use(http.StatusOK)
+
+	second := filepath.Join(parent, "second")
+	s.check(os.Rename(s.root, second))
+	s.root = second
+	use(http.StatusServiceUnavailable)
+	s.mustRun("trust", "--moved")
+	use(http.StatusOK)
+	if got := s.mustRun("tasks", "list", "--user", "ada"); !strings.Contains(got.out, "Milk") {
+		t.Errorf("the tasks were not moved: %s", got.out)
+	}
+
+	third := filepath.Join(parent, "third")
+	s.copyFolder(second, third)
+	s.root = third
+	use(http.StatusServiceUnavailable)
+	if got := s.person("trust", "--moved", "--root", s.root); got.code == 0 || !strings.Contains(got.errOut, "still at") {
+		t.Errorf("a copy counts as moved: %+v", got)
+	}
+	s.mustRun("trust", "--copied")
+	use(http.StatusUnauthorized)
+	if got := s.mustRun("tasks", "list", "--user", "ada"); !strings.Contains(got.out, "Milk") {
+		t.Errorf("the tasks were not copied: %s", got.out)
+	}
+	s.root = second
+	use(http.StatusOK)
+	s.mustRun("token", "reset")
+	use(http.StatusUnauthorized)
+}
+
+// TestLostKeys takes away what is outside the workspace. Nobody may come in because of that.
+func TestLostKeys(t *testing.T) {
+	t.Parallel()
+	anchorFile := func(keys string) string {
+		files, err := filepath.Glob(filepath.Join(keys, "workspaces", "*", "anchor"))
+		if err != nil || len(files) != 1 {
+			t.Fatalf("%v, error %v", files, err)
+		}
+		return files[0]
+	}
+	for name, lose := range map[string]func(keys string) error{
+		"all keys":   os.RemoveAll,
+		"the key":    func(keys string) error { return os.Remove(filepath.Join(keys, "approvals.key")) },
+		"the anchor": func(keys string) error { return os.Remove(anchorFile(keys)) },
+		"a line of the anchor": func(keys string) error {
+			text, err := os.ReadFile(anchorFile(keys))
+			if err != nil {
+				return err
+			}
+			lines := strings.SplitAfter(strings.TrimSuffix(string(text), "\n"), "\n")
+			return os.WriteFile(anchorFile(keys), []byte(strings.Join(lines[:len(lines)-1], "")), 0o600)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newWorkspace(t, nil)
+			keys := s.ownKeys()
+			token := s.token("--name", "ci", "--scopes", "*", "--user", "ada")
+			s.mustRun("token", "revoke", "ci")
+			s.check(lose(keys))
+			check := func() {
+				t.Helper()
+				w := s.serve("--toolsets", "tasks", "--log-level", "error")
+				defer w.end()
+				for who, header := range map[string]http.Header{"without a token": nil, "with the revoked token": bearer(token)} {
+					if got := w.post("/tools/add_task", `{"user_id":"ada","title":"Milk"}`, header); got.status < 400 {
+						t.Errorf("a write %s: %d %s", who, got.status, got.body)
+					}
+				}
+			}
+			check()
+			if got := s.remit("doctor", "--root", s.root); got.code == 0 || !strings.Contains(got.out, "remit trust --copied") {
+				t.Errorf("doctor: %s", got.out)
+			}
+			s.mustRun("trust", "--copied")
+			check()
+			s.mustRun("tasks", "add", "Milk", "--user", "ada")
+		})
+	}
+}

@@ -1,0 +1,207 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"remit/internal/engine/identity"
+	"remit/internal/frontends/cli"
+	"remit/internal/stores/keyfolder"
+	"remit/internal/stores/sqlstore"
+)
+
+// Recover implements cli.Workspace. A person at a terminal has decided.
+func (a *App) Recover(ctx context.Context, how cli.Recovery) error {
+	switch how {
+	case cli.Moved:
+		return a.anchor.moved(ctx)
+	case cli.Copied:
+		return a.anchor.copied(ctx)
+	case cli.NewData:
+		return a.anchor.newData(ctx)
+	case cli.ResetTokens:
+		return a.anchor.reset(ctx)
+	}
+	return fmt.Errorf("unknown recovery %d", how)
+}
+
+// withDatabase opens the database without checking whose it is. It creates none.
+func (a *anchor) withDatabase(ctx context.Context, do func(*sqlstore.DB) error) error {
+	if file, ok := sqlstore.File(a.database.url); ok {
+		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("there is no database at %s; put it back, or start anew with \"remit trust --new-data\"", file)
+		}
+	}
+	db, err := sqlstore.Open(ctx, a.database.url)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(db), db.Close())
+}
+
+// moved takes over what is known about the path that the workspace had before.
+func (a *anchor) moved(ctx context.Context) error {
+	return a.withDatabase(ctx, func(db *sqlstore.DB) error {
+		meta, err := db.Meta(ctx)
+		if err != nil {
+			return err
+		}
+		if state, err := a.file.State(); err == nil && meta.DataID != "" && state.Data[a.location] == meta.DataID {
+			return errors.New("there is nothing to do: the workspace is known at this path")
+		}
+		root, location, err := a.findOld(meta.DataID)
+		if err != nil {
+			return err
+		}
+		if err := stillThere(ctx, location, meta.DataID); err != nil {
+			return err
+		}
+		if err := a.file.Replace(a.now()); err != nil {
+			return err
+		}
+		old := a.keys.Workspace(root)
+		err = a.file.Change(a.now(), func(c *keyfolder.Change) error {
+			if err := c.Import(old.Anchor()); err != nil {
+				return err
+			}
+			return a.rename(ctx, c, db, meta.DataID)
+		})
+		if err != nil {
+			return err
+		}
+		return errors.Join(
+			old.Anchor().Change(a.now(), func(c *keyfolder.Change) error { return c.SetData(location, "") }),
+			a.keys.Workspace(a.root).CopyDocuments(old))
+	})
+}
+
+// findOld returns the path of the workspace whose database has this id, and the location that the
+// database had.
+func (a *anchor) findOld(id string) (root, location string, err error) {
+	roots, err := a.keys.Roots()
+	if err != nil {
+		return "", "", err
+	}
+	for _, root := range roots {
+		if root == a.root {
+			continue
+		}
+		state, err := a.keys.Workspace(root).Anchor().State()
+		if err != nil {
+			continue // of another key, so not the one
+		}
+		for location, one := range state.Data {
+			if id != "" && one == id {
+				return root, location, nil
+			}
+		}
+	}
+	return "", "", fmt.Errorf("the key folder %s knows no workspace that was moved here; if this is a copy, or the key folder was lost, "+
+		"run \"remit trust --copied\"", a.keys.Path())
+}
+
+// stillThere returns an error if the database with this id can still be at its old location.
+func stillThere(ctx context.Context, location, id string) error {
+	file, ok := sqlstore.File(location)
+	if !ok {
+		return nil
+	}
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	db, err := sqlstore.Open(ctx, location)
+	if err == nil {
+		var meta sqlstore.Meta
+		meta, err = db.Meta(ctx)
+		err = errors.Join(err, db.Close())
+		if err == nil && meta.DataID != id {
+			return nil
+		}
+	}
+	return errors.Join(fmt.Errorf("the workspace was not moved: its database is still at %s; if this is a copy, run "+
+		"\"remit trust --copied\"", file), err)
+}
+
+// copied makes the database one of its own. No token, session or approval in it counts.
+func (a *anchor) copied(ctx context.Context) error {
+	return a.withDatabase(ctx, func(db *sqlstore.DB) error {
+		if err := a.file.Replace(a.now()); err != nil {
+			return err
+		}
+		return a.file.Change(a.now(), func(c *keyfolder.Change) error {
+			if err := c.NextEpoch(); err != nil {
+				return err
+			}
+			return a.rename(ctx, c, db, newDataID())
+		})
+	})
+}
+
+// newData accepts whatever is at the location of the database now, or that nothing is.
+func (a *anchor) newData(ctx context.Context) error {
+	if err := a.file.Replace(a.now()); err != nil {
+		return err
+	}
+	err := a.file.Change(a.now(), func(c *keyfolder.Change) error {
+		if err := c.NextEpoch(); err != nil {
+			return err
+		}
+		return c.SetData(a.location, "")
+	})
+	if file, ok := sqlstore.File(a.database.url); ok && err == nil {
+		if _, statErr := os.Stat(file); errors.Is(statErr, fs.ErrNotExist) {
+			return nil // the next write creates it
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return a.withDatabase(ctx, func(db *sqlstore.DB) error {
+		return a.file.Change(a.now(), func(c *keyfolder.Change) error { return a.rename(ctx, c, db, newDataID()) })
+	})
+}
+
+// reset makes all tokens, sessions and requests for approval invalid.
+func (a *anchor) reset(ctx context.Context) error {
+	if !a.database.exists() {
+		return errors.New("there is nothing to reset: this workspace has no database")
+	}
+	_, err := a.database.open(ctx)
+	if _, ok := errors.AsType[*doubtError](err); ok && !a.shared {
+		if err := a.copied(ctx); err != nil {
+			return err
+		}
+	} else if err != nil {
+		return err
+	}
+	return a.withDatabase(ctx, func(db *sqlstore.DB) error {
+		if err := db.Reset(ctx); err != nil || a.shared {
+			return err
+		}
+		return a.file.Change(a.now(), func(c *keyfolder.Change) error {
+			if err := c.NextEpoch(); err != nil {
+				return err
+			}
+			return a.noteSequence(ctx, db, sqlstore.Meta{}, c.State())
+		})
+	})
+}
+
+// rename gives the database an id, and records it.
+func (a *anchor) rename(ctx context.Context, c *keyfolder.Change, db *sqlstore.DB, id string) error {
+	if err := c.PlanData(a.location, id); err != nil {
+		return err
+	}
+	if err := db.ReplaceDataID(ctx, id); err != nil {
+		return err
+	}
+	if err := c.SetData(a.location, id); err != nil {
+		return err
+	}
+	return a.noteSequence(ctx, db, sqlstore.Meta{}, c.State())
+}
+
+func newDataID() string { return identity.NewID() + identity.NewID() }

@@ -1,0 +1,105 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// IsEmpty reports whether the database at a URL has no tables of Remit. It creates nothing, but the
+// file of a SQLite database must exist.
+func IsEmpty(ctx context.Context, url string) (empty bool, err error) {
+	var db *sql.DB
+	table := tableOfPostgres
+	if file, ok := File(url); ok {
+		table = tableOfSQLite
+		db, err = pool(file, 1)
+	} else {
+		db, err = postgresPool(url)
+	}
+	if err != nil {
+		return false, fmt.Errorf("open database: %w", err)
+	}
+	ctx, cancel := withTimeout(ctx)
+	defer cancel()
+	known, err := version(ctx, db, table)
+	if err != nil && IsPostgres(url) {
+		err = plainPostgres(err)
+	}
+	return known == 0, wrap("open database", errors.Join(err, db.Close()))
+}
+
+// Meta is what the database says about itself.
+type Meta struct {
+	// DataID tells this database from all others; "" for one that has none yet.
+	DataID string
+	// Sequence is the newest line of the anchor that the database has seen.
+	Sequence int64
+	// Identity means that a token has existed, so that callers need one.
+	Identity bool
+}
+
+// The names of the rows of the table meta.
+const (
+	metaDataID   = "data_id"
+	metaSequence = "anchor_sequence"
+	metaIdentity = "identity"
+)
+
+const selectMeta = `
+SELECT coalesce(max(CASE name WHEN 'data_id' THEN value END), ''),
+	coalesce(max(CASE name WHEN 'anchor_sequence' THEN CAST(value AS BIGINT) END), 0),
+	coalesce(max(CASE name WHEN 'identity' THEN 1 END), 0) = 1
+FROM meta`
+
+// Meta returns what the database says about itself.
+func (db *DB) Meta(ctx context.Context) (Meta, error) {
+	m, err := findOne(ctx, db.reader(ctx), selectMeta, scanMeta)
+	return m, wrap("read the id of the database", err)
+}
+
+func scanMeta(row scanner) (m Meta, err error) {
+	err = row.Scan(&m.DataID, &m.Sequence, &m.Identity)
+	return m, err
+}
+
+const setMeta = `INSERT INTO meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value`
+
+// SetDataID gives the database an id, unless another process has just done so. It returns the id
+// that it has now.
+func (db *DB) SetDataID(ctx context.Context, id string) (string, error) {
+	return transacted(ctx, db, "set the id of the database", func(ctx context.Context, tx runner) (string, error) {
+		if err := exec(ctx, tx, `INSERT INTO meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, metaDataID, id); err != nil {
+			return "", err
+		}
+		return findOne(ctx, tx, `SELECT value FROM meta WHERE name = $1`, scanValue[string], metaDataID)
+	})
+}
+
+// ReplaceDataID gives the database another id.
+func (db *DB) ReplaceDataID(ctx context.Context, id string) error {
+	return db.execAlone(ctx, "set the id of the database", setMeta, metaDataID, id)
+}
+
+// NoteSequence stores the newest line of the anchor that the database has seen.
+func (db *DB) NoteSequence(ctx context.Context, sequence string) error {
+	return db.execAlone(ctx, "note the anchor in the database", setMeta, metaSequence, sequence)
+}
+
+// RequireIdentity stores that a token has existed.
+func (db *DB) RequireIdentity(ctx context.Context) error {
+	return db.execAlone(ctx, "note that callers need tokens", setMeta, metaIdentity, "on")
+}
+
+// Reset deletes all tokens, console sessions and requests for approval.
+func (db *DB) Reset(ctx context.Context) error {
+	return db.transact(ctx, "delete the tokens", func(ctx context.Context, tx runner) error {
+		for _, table := range []string{"agent_tokens", "console_sessions", "approvals"} {
+			if err := exec(ctx, tx, "DELETE FROM "+table); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
