@@ -3,7 +3,9 @@ package e2e
 import (
 	"bytes"
 	"net"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -65,5 +67,54 @@ func TestServeAsksOnce(t *testing.T) {
 		if printed := s.remit("config", "print").out; strings.Contains(printed, "not trusted") == inForce {
 			t.Errorf("after %s:\n%s", answer, printed)
 		}
+	}
+}
+
+// TestUnreadableTrust checks that a lost key takes entries out of force instead of the program, and
+// that a person can decide again.
+func TestUnreadableTrust(t *testing.T) {
+	t.Parallel()
+	keys := t.TempDir()
+	s := newWorkspace(t, map[string]string{"remit.yaml": "approve: auto\n"})
+	s.env = append(s.env, "REMIT_KEYS="+keys)
+	if got := s.person("trust"); got.code != 0 {
+		t.Fatalf("trust: exit %d\n%s", got.code, got.errOut)
+	}
+	s.check(os.Remove(filepath.Join(keys, "approvals.key")))
+	write := []string{"call", "write_memory_entry", "file=decisions.jsonl", `entry={"timestamp":"2026-01-01T00:00:00Z","type":"x"}`}
+	got := s.remit(write...)
+	if got.code != 3 || !strings.Contains(got.errOut, "What was trusted before does not count, because it cannot be read") {
+		t.Errorf("call: exit %d\n%s%s", got.code, got.out, got.errOut)
+	}
+	if got := s.remit("doctor"); !strings.Contains(got.out, "what was trusted before cannot be read") {
+		t.Errorf("doctor: exit %d\n%s%s", got.code, got.out, got.errOut)
+	}
+	if got := s.remit("trust", "--revoke"); got.code != 0 {
+		t.Errorf("trust --revoke: exit %d\n%s", got.code, got.errOut)
+	}
+	if got := s.remit("doctor"); strings.Contains(got.out, "cannot be read") {
+		t.Errorf("doctor after the revocation:\n%s", got.out)
+	}
+	if got := s.person("trust"); got.code != 0 {
+		t.Errorf("trust: exit %d\n%s", got.code, got.errOut)
+	}
+	if got := s.remit(write...); got.code != 0 {
+		t.Errorf("call after the decision: exit %d\n%s%s", got.code, got.out, got.errOut)
+	}
+}
+
+// TestTrustAllWarns checks that a server says which entries REMIT_TRUST=all puts in force.
+func TestTrustAllWarns(t *testing.T) {
+	t.Parallel()
+	s := newWorkspace(t, map[string]string{"remit.yaml": "approve: auto\nlog_level: error\n"})
+	s.env = append(s.env, "REMIT_TRUST=all")
+	w := s.serve()
+	w.kill()
+	const words = "REMIT_TRUST=all puts these entries of "
+	if shown := w.stderr.String(); !strings.Contains(shown, words) || !strings.Contains(shown, "  approve: auto\n  log_level: error\n") {
+		t.Errorf("serve does not warn:\n%s", shown)
+	}
+	if got := s.remit("stdio"); !strings.Contains(got.errOut, words) {
+		t.Errorf("stdio does not warn:\n%s", got.errOut)
 	}
 }

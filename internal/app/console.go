@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"remit/internal/engine/ratelimit"
 	"remit/internal/engine/stats"
 	"remit/internal/frontends/auth"
+	"remit/internal/frontends/cli"
 	"remit/internal/frontends/cli/clients"
 	"remit/internal/frontends/console"
 	"remit/internal/frontends/httpserver"
@@ -65,7 +67,11 @@ func identityText(authn *auth.Authenticator) string {
 func (a *App) consoleSettings() []console.Setting {
 	var shown []console.Setting
 	for _, v := range a.settings.Values() {
-		shown = append(shown, console.Setting{Key: v.Key, Value: v.Value, Origin: string(v.Origin)})
+		origin := string(v.Origin)
+		if slices.ContainsFunc(a.settings.TrustedAll, func(e cli.Entry) bool { return e.Key == v.Key }) && v.Origin == cli.FromFile {
+			origin = "file (REMIT_TRUST=all)"
+		}
+		shown = append(shown, console.Setting{Key: v.Key, Value: v.Value, Origin: origin})
 	}
 	return shown
 }

@@ -29,7 +29,7 @@ func (t trustStore) Load(root string) (trust cli.Trust, err error) {
 		return trust, err
 	}
 	if err := json.Unmarshal(content, &trust); err != nil {
-		return trust, fmt.Errorf("decode %s: %w", trustFile, err)
+		return cli.Trust{}, fmt.Errorf("decode %s: %w", trustFile, err)
 	}
 	return trust, nil
 }
@@ -44,7 +44,7 @@ func (t trustStore) Change(root string, change func(*cli.Trust)) error {
 	defer unlock()
 	trust, err := t.Load(root)
 	if err != nil {
-		return err
+		trust = cli.Trust{} // a person decides again, after the problem was shown
 	}
 	change(&trust)
 	content, err := json.Marshal(trust)
@@ -53,3 +53,6 @@ func (t trustStore) Change(root string, change func(*cli.Trust)) error {
 	}
 	return document.Write(trustFile, content)
 }
+
+// Revoke implements cli.TrustStore.
+func (t trustStore) Revoke(root string) error { return t.keys.Workspace(root).Remove(trustFile) }

@@ -295,7 +295,8 @@ func (p *Program) open(cmd *cobra.Command, toolsets ...string) (Workspace, error
 	if err != nil {
 		return nil, usageError{err}
 	}
-	if isServer := cmd.Name() == "serve" || cmd.Name() == "stdio"; isServer {
+	isServer := cmd.Name() == "serve" || cmd.Name() == "stdio"
+	if isServer {
 		if settings, err = p.settleTrust(cmd, settings); err != nil {
 			return nil, err
 		}
@@ -303,14 +304,14 @@ func (p *Program) open(cmd *cobra.Command, toolsets ...string) (Workspace, error
 	if len(toolsets) > 0 {
 		settings.Toolsets = toolsets
 	}
-	if cmd.Name() != "serve" && cmd.Name() != "stdio" {
+	if !isServer {
 		settings.Watch = false // setting up file notifications takes too long for a short command
 	}
 	if cmd.Name() == "serve" && settings.Origin("log_level") == FromDefault {
 		settings.LogLevel = slog.LevelInfo // the log is the only view of what a server does
 	}
 	log := p.Logger(p.Stderr, settings.LogLevel)
-	p.untrustedNotice(&settings)
+	p.trustNotice(&settings, isServer)
 	w, err := p.Open(cmd.Context(), settings, log)
 	if err != nil {
 		return nil, settings.locate(err)

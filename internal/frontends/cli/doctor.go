@@ -109,6 +109,17 @@ func checkConfiguration(s *Settings) Check {
 			visible.Line(strings.Join(convert(s.Untrusted, Entry.String), ", ")))
 		c.Fix = "Review them with \"remit trust\", or remove them from the file."
 	}
+	if len(s.TrustedAll) > 0 {
+		c.Status = StatusWarn
+		c.Finding = fmt.Sprintf("REMIT_TRUST=all puts %d entries of %s in force, which nobody has reviewed: %s", len(s.TrustedAll), s.Config,
+			visible.Line(strings.Join(convert(s.TrustedAll, Entry.String), ", ")))
+		c.Fix = fmt.Sprintf("Set REMIT_TRUST=%s, which allows only these entries, or review them with \"remit trust\".", digestOf(s.asked))
+	}
+	if s.trustProblem != nil {
+		c.Status = StatusWarn
+		c.Finding += "; what was trusted before cannot be read: " + s.trustProblem.Error()
+		c.Fix = strings.TrimSpace(c.Fix + " \"remit trust\" decides again; \"remit trust --revoke\" removes the old decisions.")
+	}
 	return c
 }
 

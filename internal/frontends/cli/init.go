@@ -84,7 +84,7 @@ func (p *Program) trustNew(cmd *cobra.Command) error {
 	if trusted, err := p.askTrust(cmd.Context(), &s); err != nil || trusted {
 		return err
 	}
-	p.untrustedNotice(&s)
+	p.trustNotice(&s, false)
 	return nil
 }
 

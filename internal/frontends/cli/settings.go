@@ -61,10 +61,14 @@ type Settings struct {
 
 	// Entries of the configuration file that are not in force, because nobody has trusted them.
 	Untrusted []Entry
+	// Entries that are in force only because REMIT_TRUST is "all".
+	TrustedAll []Entry
 
 	values []Value    // for config print
 	file   configFile // the parsed configuration file, without the entries that are not in force
 	asked  []Entry    // all entries of the file that must be trusted
+	// Why the decisions about the file cannot be read; nil if they can.
+	trustProblem error
 }
 
 // Values returns all settings with their origins.
@@ -201,7 +205,6 @@ func addSettingFlags(flags *pflag.FlagSet) {
 type resolver struct {
 	flags     *pflag.FlagSet
 	env       func(string) (string, bool)
-	trust     TrustStore // nil if nothing can be trusted
 	file      configFile
 	untrusted []Entry // entries of the file that are not in force
 	found     []Value
@@ -237,11 +240,8 @@ func (p *Program) resolve(flags *pflag.FlagSet) (Settings, error) {
 		return checked, err
 	}
 	s.asked = slices.DeleteFunc(r.file.beyondDefaults(), p.hasUnknownToolset)
-	r.trust = p.trust(&s)
-	if r.untrusted, err = r.notTrusted(realPath(s.Root), s.asked); err != nil {
-		return s, err
-	}
-	s.Untrusted, r.file = r.untrusted, r.file.without(r.untrusted)
+	s.applyTrust(p.trust(&s))
+	r.untrusted, r.file = s.Untrusted, r.file.without(s.Untrusted)
 	if err := r.file.checkWithin(s.Root); err != nil {
 		return s, err
 	}

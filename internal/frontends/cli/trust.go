@@ -59,10 +59,12 @@ func (t *Trust) has(e Entry) bool {
 type TrustStore interface {
 	// Folder returns the path of the key folder, which holds the decisions; "" if there is none.
 	Folder() string
-	// Load returns the decisions about a workspace. root is its real path.
+	// Load returns the decisions about a workspace, and none with an error. root is its real path.
 	Load(root string) (Trust, error)
-	// Change changes the decisions about a workspace.
+	// Change changes the decisions about a workspace. Decisions that cannot be read do not count.
 	Change(root string, change func(*Trust)) error
+	// Revoke removes the decisions about a workspace, whether they can be read or not.
+	Revoke(root string) error
 }
 
 // trustRule says what a configuration file in the workspace may do with a setting.
@@ -157,27 +159,28 @@ func digestOf(entries []Entry) string {
 	return identity.Seal(nil, parts...)[:32]
 }
 
-// notTrusted returns the entries that are trusted neither by the variable REMIT_TRUST nor by a
-// person, for this workspace or for the main checkout of this worktree.
-func (r *resolver) notTrusted(root string, entries []Entry) ([]Entry, error) {
-	if given, ok := r.env("REMIT_TRUST"); len(entries) == 0 || ok && (given == "all" || given == digestOf(entries)) {
-		return nil, nil
-	}
-	if r.trust == nil {
-		return entries, nil
-	}
-	known, err := r.trust.Load(root)
-	if err != nil {
-		return nil, err
-	}
-	if main := mainCheckout(root); main != "" {
-		inherited, err := r.trust.Load(main)
-		if err != nil {
-			return nil, err
+// applyTrust divides the entries that must be trusted: into those that nobody has trusted, and those
+// that only REMIT_TRUST=all puts in force. A person trusts entries of this workspace, or of the main
+// checkout of this worktree. Decisions that cannot be read trust nothing.
+func (s *Settings) applyTrust(store TrustStore) {
+	var known Trust
+	if store != nil {
+		root := realPath(s.Root)
+		known, s.trustProblem = store.Load(root)
+		if main := mainCheckout(root); main != "" {
+			// The decisions about the checkout are reported there.
+			inherited, _ := store.Load(main)
+			known.Trusted = append(known.Trusted, inherited.Trusted...)
 		}
-		known.Trusted = append(known.Trusted, inherited.Trusted...)
 	}
-	return slices.DeleteFunc(slices.Clone(entries), known.has), nil
+	given, _ := s.Env("REMIT_TRUST")
+	switch left := slices.DeleteFunc(slices.Clone(s.asked), known.has); {
+	case len(left) == 0 || given == digestOf(s.asked):
+	case given == "all":
+		s.TrustedAll = left
+	default:
+		s.Untrusted = left
+	}
 }
 
 // mainCheckout returns the main checkout of a linked git worktree, or "". The worktree names its
@@ -234,14 +237,28 @@ func (s *Settings) UntrustedNotice() string {
 	if len(s.Untrusted) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s is not trusted, so these entries are not in force:\n%sTo review them, run \"remit trust\" in a terminal.",
-		s.Config, describeEntries(s.Untrusted))
+	why := ""
+	if s.trustProblem != nil {
+		why = unreadableTrust(s.trustProblem) + "\n"
+	}
+	return fmt.Sprintf("%s is not trusted, so these entries are not in force:\n%s%sTo review them, run \"remit trust\" in a terminal.",
+		s.Config, describeEntries(s.Untrusted), why)
 }
 
-// untrustedNotice prints the notice. It ignores the log level, which the same file may set.
-func (p *Program) untrustedNotice(s *Settings) {
+// unreadableTrust says why earlier decisions do not count.
+func unreadableTrust(problem error) string {
+	return fmt.Sprintf("What was trusted before does not count, because it cannot be read: %s.", problem)
+}
+
+// trustNotice prints which entries of the file are not in force, and for a server also those that
+// REMIT_TRUST=all puts in force. It ignores the log level, which the same file may set.
+func (p *Program) trustNotice(s *Settings, isServer bool) {
 	if notice := s.UntrustedNotice(); notice != "" {
 		fmt.Fprintln(p.Stderr, "remit: "+notice)
+	}
+	if isServer && len(s.TrustedAll) > 0 {
+		fmt.Fprintf(p.Stderr, "remit: warning: REMIT_TRUST=all puts these entries of %s in force, which nobody has reviewed:\n%s"+
+			"To allow only these, set REMIT_TRUST=%s instead.\n", s.Config, describeEntries(s.TrustedAll), digestOf(s.asked))
 	}
 }
 
@@ -257,9 +274,9 @@ func (p *Program) askTrust(ctx context.Context, s *Settings) (bool, error) {
 		return false, nil
 	}
 	root := realPath(s.Root)
-	known, err := p.trust(s).Load(root)
-	if err != nil || slices.Contains(known.Declined, digestOf(s.Untrusted)) {
-		return false, err
+	// Decisions that cannot be read are no decisions.
+	if known, _ := p.trust(s).Load(root); slices.Contains(known.Declined, digestOf(s.Untrusted)) {
+		return false, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, trustTimeout)
 	defer cancel()
@@ -302,16 +319,17 @@ func (s *Settings) dropStale(t *Trust) {
 	t.Trusted = slices.DeleteFunc(t.Trusted, func(e TrustedEntry) bool { return !slices.Contains(s.asked, e.Entry) })
 }
 
-// forgetStale stores what dropStale removes, if anything.
+// forgetStale stores what dropStale removes, if anything. Decisions that cannot be read stay as they
+// are.
 func (p *Program) forgetStale(s *Settings) error {
 	store := p.trust(s)
 	if store == nil {
 		return nil
 	}
-	known, err := store.Load(realPath(s.Root))
+	known, _ := store.Load(realPath(s.Root))
 	before := len(known.Trusted)
-	if s.dropStale(&known); err != nil || len(known.Trusted) == before {
-		return err
+	if s.dropStale(&known); len(known.Trusted) == before {
+		return nil
 	}
 	return store.Change(realPath(s.Root), s.dropStale)
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"os"
@@ -27,12 +28,23 @@ func (t trusts) Change(root string, change func(*Trust)) error {
 	t[root] = known
 	return nil
 }
+func (t trusts) Revoke(root string) error { delete(t, root); return nil }
+
+// unreadable is a TrustStore whose decisions cannot be read until somebody decides again.
+type unreadable struct{ trusts }
+
+func (u unreadable) Load(root string) (Trust, error) {
+	if known, decided := u.trusts[root]; decided {
+		return known, nil
+	}
+	return Trust{}, errors.New("trust.json was changed")
+}
 
 // clone is a workspace that came with a configuration file.
 type clone struct {
 	t      *testing.T
 	root   string
-	known  trusts
+	known  TrustStore
 	env    map[string]string
 	answer string // of the person at the terminal; "" if there is none
 	asked  string // what the person was asked
@@ -210,6 +222,43 @@ func TestTrustVariable(t *testing.T) {
 	c.env["REMIT_TRUST"] = "all"
 	if s := c.inForce(); s.Approve != "auto" || s.RateLimits {
 		t.Error("all is not accepted")
+	}
+	const warning = "REMIT_TRUST=all puts these entries of "
+	for _, command := range []string{"serve", "stdio"} {
+		if out, _ := c.runs(command); !strings.Contains(out, warning) || !strings.Contains(out, "  approve: auto\n  rate_limits: off\n") {
+			t.Errorf("%s does not warn:\n%s", command, out)
+		}
+	}
+	if out, _ := c.runs("doctor"); !strings.Contains(out, "REMIT_TRUST=all puts 2 entries of ") {
+		t.Errorf("doctor does not warn:\n%s", out)
+	}
+	c.answer = "y"
+	c.runs("trust")
+	if out, _ := c.runs("stdio"); strings.Contains(out, warning) {
+		t.Errorf("entries that a person has trusted are warned of:\n%s", out)
+	}
+}
+
+// TestUnreadableTrust checks that decisions which cannot be read trust nothing, that every command
+// still runs and says why, and that a person can decide again.
+func TestUnreadableTrust(t *testing.T) {
+	c := newClone(t, "approve: auto")
+	c.known = unreadable{trusts{}}
+	const why = "cannot be read: trust.json was changed"
+	for _, command := range [][]string{{"stdio"}, {"tools", "list"}, {"trust", "--show"}, {"doctor"}} {
+		if out, code := c.runs(command...); code == ExitUsage || !strings.Contains(out, why) {
+			t.Errorf("%s: exit code %d\n%s", command, code, out)
+		}
+	}
+	if c.inForce().Approve != "ask" {
+		t.Error("an entry is in force")
+	}
+	if out, code := c.runs("trust", "--revoke"); code != ExitOK {
+		t.Errorf("trust --revoke: exit code %d\n%s", code, out)
+	}
+	c.answer = "y"
+	if out, code := c.runs("trust"); code != ExitOK || c.inForce().Approve != "auto" {
+		t.Errorf("trust: exit code %d, approve %s\n%s", code, c.opened.Approve, out)
 	}
 }
 

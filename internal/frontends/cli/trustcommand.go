@@ -45,17 +45,18 @@ func (p *Program) trustCommand() *cobra.Command {
 }
 
 func (p *Program) trustWorkspace(ctx context.Context, s *Settings) error {
-	if len(s.Untrusted) == 0 {
+	open := slices.Concat(s.Untrusted, s.TrustedAll) // which nobody has reviewed
+	if len(open) == 0 {
 		fmt.Fprintf(p.Stdout, "There is nothing to trust: %s\n", s.trustState())
 		return p.forgetStale(s)
 	}
-	if err := p.requireConsent(ctx, trustQuestion(s.Config, s.Untrusted)); err != nil {
+	if err := p.requireConsent(ctx, trustQuestion(s.Config, open)); err != nil {
 		return err
 	}
-	if err := p.decideTrust(s, s.Untrusted, true); err != nil {
+	if err := p.decideTrust(s, open, true); err != nil {
 		return err
 	}
-	fmt.Fprintf(p.Stdout, "Trusted %d entries of %s. They are in force when Remit starts next.\n", len(s.Untrusted), s.Config)
+	fmt.Fprintf(p.Stdout, "Trusted %d entries of %s. They are in force when Remit starts next.\n", len(open), s.Config)
 	return nil
 }
 
@@ -88,6 +89,9 @@ func (p *Program) showTrust(s *Settings) error {
 		view.Digest = digestOf(s.asked)
 	}
 	return p.show(view, func() {
+		if s.trustProblem != nil {
+			fmt.Fprintf(p.Stdout, "%s\nTo decide again, run \"remit trust\" in a terminal.\n\n", unreadableTrust(s.trustProblem))
+		}
 		if len(view.Entries) == 0 {
 			fmt.Fprintln(p.Stdout, "The workspace asks for nothing beyond the defaults.")
 			return
@@ -108,7 +112,7 @@ func (p *Program) revokeTrust(s *Settings) error {
 	if store == nil {
 		return errNoTrustStore
 	}
-	err := store.Change(realPath(s.Root), func(t *Trust) { *t = Trust{} })
+	err := store.Revoke(realPath(s.Root))
 	if err == nil {
 		fmt.Fprintln(p.Stdout, "Nothing in this workspace is trusted any more. It takes effect when Remit starts next.")
 	}

@@ -66,7 +66,7 @@ func (w *Workspace) Read(name string) ([]byte, error) {
 	}
 	var d document
 	if err := json.Unmarshal(data, &d); err != nil || d.MAC != w.seal(key, name, d.Content) {
-		return nil, fmt.Errorf("%s was changed, or written with another key; remove it and decide again", file)
+		return nil, fmt.Errorf("%s was changed, or written with another key or for another workspace", file)
 	}
 	return d.Content, nil
 }
@@ -91,6 +91,20 @@ func (w *Workspace) Write(name string, content []byte) (err error) {
 	}
 	if err != nil {
 		return fmt.Errorf("store in the key folder: %w", err)
+	}
+	return nil
+}
+
+// Remove removes a document, whether it can be read or not.
+func (w *Workspace) Remove(name string) error {
+	if w.folder.path == "" {
+		return nil // nothing could be stored
+	}
+	if unlock, err := w.Lock(); err == nil { // otherwise nobody else can write either
+		defer unlock()
+	}
+	if err := os.Remove(filepath.Join(w.dir(), name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove from the key folder: %w", err)
 	}
 	return nil
 }
