@@ -71,7 +71,7 @@ func TestPageOfAnotherPort(t *testing.T) {
 	ada.open("/console/settings")
 	ada.waitForText("needs the role admin")
 	w.end()
-	if got := s.remit("audit", "list"); !strings.Contains(got.out, "door/request") {
+	if got := s.remit("audit", "list"); !strings.Contains(got.out, "auth/request") {
 		t.Errorf("the attempts are not recorded:\n%s%s", got.out, got.errOut)
 	}
 }

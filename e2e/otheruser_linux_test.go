@@ -92,7 +92,7 @@ func TestOtherLocalUsers(t *testing.T) {
 		t.Errorf("a token: %d %s", status, answer)
 	}
 	w.end()
-	if got := s.remit("audit", "list"); !strings.Contains(got.out, "door/request") {
+	if got := s.remit("audit", "list"); !strings.Contains(got.out, "auth/request") {
 		t.Errorf("the attempt is not recorded:\n%s%s", got.out, got.errOut)
 	}
 }

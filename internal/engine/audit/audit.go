@@ -67,7 +67,7 @@ func (r *Record) encode() []byte {
 	b = appendTime(b, r.Time.UTC())
 	b = append(b, '"')
 	b = appendText(b, "principal", r.Principal)
-	b = appendText(b, "face", r.Frontend)
+	b = appendText(b, "frontend", r.Frontend)
 	b = appendText(b, "client", withoutSecret(r.Client))
 	if r.Session != "" {
 		b = appendText(b, "session", r.Session)

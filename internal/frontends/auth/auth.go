@@ -223,7 +223,7 @@ func (d *Authenticator) check(ctx context.Context, secret string) (caller, *refu
 			return caller{}, d.checkFailed(err)
 		}
 		who := &identity.Identity{Principal: token.Principal(), Grant: token.Grant(), Role: token.Role}
-		return caller{who, "door/token/" + token.ID, cmp.Or(token.Rate, agentRate)}, nil
+		return caller{who, "auth/token/" + token.ID, cmp.Or(token.Rate, agentRate)}, nil
 	}
 	if d.Issuer == nil {
 		return caller{}, invalidTokenf("This is not a Remit token; Remit tokens begin with %s", identity.Prefix)
@@ -232,7 +232,7 @@ func (d *Authenticator) check(ctx context.Context, secret string) (caller, *refu
 	if err != nil {
 		return caller{}, d.checkFailed(err)
 	}
-	return caller{who, "door/" + who.Principal, agentRate}, nil
+	return caller{who, "auth/" + who.Principal, agentRate}, nil
 }
 
 // checkFailed converts the error of a check into a refusal. Only a denied token is answered with

@@ -447,7 +447,7 @@ func TestRecordRejected(t *testing.T) {
 		t.Fatalf("%d records", n)
 	}
 	got := g.audit.records[0]
-	if args := string(got.Arguments.Append(nil)); got.Tool != "door/request" || got.Outcome != "denied" ||
+	if args := string(got.Arguments.Append(nil)); got.Tool != "auth/request" || got.Outcome != "denied" ||
 		args != `{"address":"192.0.2.7","path":"/tools/x","reason":"another user"}` {
 		t.Errorf("recorded %+v %s", got, args)
 	}

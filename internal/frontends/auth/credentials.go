@@ -89,7 +89,7 @@ func (d *Authenticator) recordFailure(r *http.Request, ref *refusal, now time.Ti
 		return rateLimitedf(wait, tooManyGuesses)
 	}
 	d.Log.Info("credentials rejected", "path", truncate(r.URL.Path), "address", formatNetwork(from), "reason", ref.message, "cause", ref.cause)
-	d.record(r, "door/token", ref.message, now)
+	d.record(r, "auth/token", ref.message, now)
 	return ref
 }
 
@@ -97,7 +97,7 @@ func (d *Authenticator) recordFailure(r *http.Request, ref *refusal, now time.Ti
 // records no more than guessRate from one address.
 func (d *Authenticator) RecordRejected(r *http.Request, reason string) {
 	if now := d.Now(); d.countGuess("rejected "+d.clientNetwork(r).String(), now) == 0 {
-		d.record(r, "door/request", reason, now)
+		d.record(r, "auth/request", reason, now)
 	}
 }
 

@@ -183,7 +183,7 @@ func TestAuditRecord(t *testing.T) {
 		t.Fatalf("%d records", len(g.audit.records))
 	}
 	got := g.audit.records[0]
-	if got.Tool != "door/token" || got.Outcome != "denied" || got.Principal != "" || got.Frontend != "http" || got.Time.IsZero() || len(got.Client) > 100 {
+	if got.Tool != "auth/token" || got.Outcome != "denied" || got.Principal != "" || got.Frontend != "http" || got.Time.IsZero() || len(got.Client) > 100 {
 		t.Errorf("%+v", got)
 	}
 	want := `{"address":"2001:db8::/64","path":"/tools/x","reason":"The token is unknown here"}`

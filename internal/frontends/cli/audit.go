@@ -64,8 +64,8 @@ func (p *Program) printRecords(records []jsontree.Value) {
 	t.add("TIME", "CALLER", "FRONTEND", "TOOL", "OUTCOME", "TOOK", "ARGUMENTS")
 	for _, r := range records {
 		at, micros, args := r.Field("time"), r.Field("micros"), r.Field("arguments")
-		caller, frontend, tool, outcome := r.Field("principal"), r.Field("face"), r.Field("tool"), r.Field("outcome")
-		t.add(p.moment(at.Text), caller.Text, frontend.Text, tool.Text, outcome.Text,
+		caller, tool, outcome := r.Field("principal"), r.Field("tool"), r.Field("outcome")
+		t.add(p.moment(at.Text), caller.Text, audit.FrontendOf(&r), audit.CurrentTool(tool.Text), outcome.Text,
 			micros.Text+"µs", string(args.Append(nil)))
 	}
 	t.write(p.Stdout)

@@ -10,6 +10,7 @@ import (
 
 	"remit/internal/contract"
 	"remit/internal/engine"
+	"remit/internal/engine/audit"
 	"remit/internal/engine/audit/auditindex"
 )
 
@@ -60,7 +61,7 @@ func (v *visit) latestCalls(ctx context.Context) []callRow {
 // client.
 func isCall(of auditindex.Count) bool {
 	set, _, _ := strings.Cut(of.Name, "/")
-	return set != "console" && set != "token" && set != "door"
+	return !slices.Contains([]string{"console", "token", "auth", "trust"}, set)
 }
 
 // rows adds the latency targets of the tools to calls.
@@ -253,6 +254,9 @@ type callView struct {
 
 // Text returns a string or number of the record.
 func (c *callView) Text(key string) string { return textOf(&c.Record.Value, key) }
+
+// Frontend returns the front end of the call.
+func (c *callView) Frontend() string { return audit.FrontendOf(&c.Record.Value) }
 
 // Arguments returns the recorded arguments. They were redacted when the record was written.
 func (c *callView) Arguments() string {

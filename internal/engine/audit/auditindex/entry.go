@@ -35,10 +35,10 @@ func parse(day string, line *audit.Line) (record jsontree.Value, c Call, ok bool
 			began, err := time.Parse(time.RFC3339Nano, text)
 			c.Time, ok = began.UTC().Truncate(time.Microsecond), err == nil
 		case "tool":
-			c.Tool = nameOf(text)
+			c.Tool = nameOf(audit.CurrentTool(text))
 		case "principal":
 			c.Caller = nameOf(text)
-		case "face":
+		case "frontend", audit.OldFrontendKey:
 			c.Frontend = nameOf(text)
 		case "client":
 			c.Client = nameOf(text)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"remit/internal/contract"
+	"remit/internal/engine/audit"
 )
 
 // Failed is the Outcome of a filter for all calls that were rejected or failed.
@@ -36,7 +37,7 @@ type Filter struct {
 
 func (f *Filter) fits(k *Kind) bool {
 	_, name, _ := strings.Cut(k.Tool, "/")
-	return (f.Tool == "" || f.Tool == k.Tool || f.Tool == name) &&
+	return (f.Tool == "" || audit.CurrentTool(f.Tool) == k.Tool || f.Tool == name) &&
 		(f.Caller == "" || f.Caller == k.Caller) &&
 		(f.Frontend == "" || f.Frontend == k.Frontend) &&
 		(f.ExceptFrontend == "" || f.ExceptFrontend != k.Frontend) &&
@@ -60,6 +61,10 @@ func (x *Index) count(ctx context.Context, from time.Time) (t counts, err error)
 	}
 	if t.kinds, err = t.store.Kinds(ctx); err != nil {
 		return t, err
+	}
+	for id, kind := range t.kinds { // an earlier version may have indexed it
+		kind.Tool = audit.CurrentTool(kind.Tool)
+		t.kinds[id] = kind
 	}
 	t.calls, err = t.store.Counts(ctx, from)
 	return t, err

@@ -68,7 +68,7 @@ func (b *Folder) Raw(text string) {
 
 // Add records a call that has just ended.
 func (b *Folder) Add(tool, caller, outcome string, took time.Duration) {
-	record := fmt.Sprintf(`{"time":%q,"principal":%q,"face":%q,"client":"c","tool":%q,"version":"1.0.0",`+
+	record := fmt.Sprintf(`{"time":%q,"principal":%q,"frontend":%q,"client":"c","tool":%q,"version":"1.0.0",`+
 		`"arguments":{"n":1},"outcome":%q,"micros":%d,"bytes":7}`,
 		b.Clock.Format("2006-01-02T15:04:05.000000Z"), caller, b.Frontend, tool, outcome, took.Microseconds())
 	line := audit.Seal(b.Last, []byte(record))
