@@ -4,13 +4,17 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/cookiejar"
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/creack/pty"
 )
 
 // token creates a token and returns its secret; args follow "remit token create".
@@ -59,11 +63,20 @@ func (w *httpServer) submit(path, form string, header http.Header) httpAnswer {
 // noRedirect keeps a client from following redirects.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// signIn opens the link that serve prints, and returns the session cookie.
+// signInLink returns a link that a person at a terminal makes for the console of this server.
+func (w *httpServer) signInLink() string {
+	w.t.Helper()
+	got := w.workspace.person(append([]string{"token", "link", "--root", w.workspace.root}, w.args...)...)
+	if got.code != 0 || !strings.HasPrefix(got.out, "http") {
+		w.t.Fatalf("token link: exit %d\n%s%s", got.code, got.out, got.errOut)
+	}
+	return strings.TrimSpace(got.out)
+}
+
+// signIn signs an admin in, and returns the session cookie.
 func (w *httpServer) signIn() *http.Cookie {
 	w.t.Helper()
-	link := regexp.MustCompile(`http://\S+/console/login\?token=\S+`).FindString(w.stderr.String())
-	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, link, http.NoBody)
+	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, w.signInLink(), http.NoBody)
 	w.workspace.check(err)
 	got, err := send(&http.Client{CheckRedirect: noRedirect}, r)
 	w.workspace.check(err)
@@ -338,14 +351,39 @@ func TestFirstTokenEnablesIdentity(t *testing.T) {
 	w.end()
 }
 
-// TestConsoleLink checks that the link which serve prints works for one sign-in only.
+// TestCapturedServeHasNoLink checks that serve prints a sign-in link at a terminal, and none where
+// its output is captured.
+func TestCapturedServeHasNoLink(t *testing.T) {
+	t.Parallel()
+	s := newWorkspace(t, nil)
+	w := s.serve()
+	if shown := w.stderr.String(); strings.Contains(shown, "token=") || !strings.Contains(shown, `run "remit token link" at a terminal`) {
+		t.Errorf("captured output:\n%s", shown)
+	}
+	w.end()
+	master, slave, err := pty.Open()
+	s.check(err)
+	defer func() { _ = master.Close() }()
+	cmd := exec.Command(remitBin, "serve", "--addr", "127.0.0.1:0")
+	cmd.Dir, cmd.Env, cmd.Stderr = s.root, environment(s.env...), slave
+	s.check(errors.Join(cmd.Start(), slave.Close()))
+	screen := bufio.NewScanner(master)
+	for screen.Scan() && !strings.HasPrefix(screen.Text(), "Console: ") {
+		continue
+	}
+	link := regexp.MustCompile(`^Console: http://\S+/console/login\?token=\S+ \(valid once`)
+	if !link.MatchString(screen.Text()) {
+		t.Errorf("at a terminal: %q, error %v", screen.Text(), screen.Err())
+	}
+	s.check(cmd.Process.Kill())
+	_ = cmd.Wait() // it was killed
+}
+
+// TestConsoleLink checks that a link works for one sign-in only.
 func TestConsoleLink(t *testing.T) {
 	s := newWorkspace(t, nil)
 	w := s.serve()
-	link := regexp.MustCompile(`http://\S+/console/login\?token=\S+`).FindString(w.stderr.String())
-	if link == "" {
-		t.Fatalf("serve prints no link: %s", w.stderr)
-	}
+	link := w.signInLink()
 	jar, err := cookiejar.New(nil)
 	s.check(err)
 	person := &http.Client{Jar: jar}

@@ -3,7 +3,6 @@ package e2e
 import (
 	"net/http"
 	"net/http/cookiejar"
-	"regexp"
 	"strings"
 	"testing"
 )
@@ -12,7 +11,7 @@ import (
 func TestSignout(t *testing.T) {
 	s := newWorkspace(t, nil)
 	w := s.serve()
-	link := regexp.MustCompile(`http://\S+/console/login\?token=\S+`).FindString(w.stderr.String())
+	link := w.signInLink()
 	jar, err := cookiejar.New(nil)
 	s.check(err)
 	person := &http.Client{Jar: jar}

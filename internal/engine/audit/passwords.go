@@ -2,8 +2,12 @@ package audit
 
 import "strings"
 
-// passwordKeys are the names of passwords in connection strings, in lower case.
-var passwordKeys = [...]string{"password", "passwd", "pwd", "accountkey", "sharedaccesskey", "sharedaccesssignature"}
+// passwordKeys are the names of passwords in connection strings and environment variables, in lower
+// case. A longer name may end with one, after a character that is not a letter: DB_PASSWORD.
+var passwordKeys = [...]string{
+	"password", "passwd", "pwd", "pgpassword", "accountkey", "sharedaccesskey", "sharedaccesssignature",
+	"secret_access_key", "secretaccesskey", // AWS
+}
 
 // findPassword returns the index and size of the first password of a connection string at or after
 // from: that of a URL (postgres://user:PASSWORD@host), or a value with the name of a password
@@ -44,11 +48,7 @@ func urlPassword(text string, colon int) (at, size int) {
 // namedPassword returns the value after the equals sign at an index, if its name is that of a
 // password.
 func namedPassword(text string, equals int) (at, size int) {
-	begins := equals
-	for begins > 0 && isLetter(text[begins-1]) {
-		begins--
-	}
-	if !isPasswordKey(text[begins:equals]) {
+	if !endsWithPasswordKey(text[:equals]) {
 		return 0, 0
 	}
 	value, quote := text[equals+1:], ""
@@ -69,9 +69,10 @@ func namedPassword(text string, equals int) (at, size int) {
 	return equals + 1 + len(quote), len(value)
 }
 
-func isPasswordKey(name string) bool {
+func endsWithPasswordKey(text string) bool {
 	for _, key := range passwordKeys {
-		if strings.EqualFold(name, key) {
+		begins := len(text) - len(key)
+		if begins >= 0 && strings.EqualFold(text[begins:], key) && (begins == 0 || !isLetter(text[begins-1])) {
 			return true
 		}
 	}

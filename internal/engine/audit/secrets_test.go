@@ -40,6 +40,7 @@ func TestCredentialsAreRedacted(t *testing.T) {
 	for name, secret := range map[string]string{
 		"ours":              "remit_" + random + "x9_-aB",
 		"ours, cut off":     "remit_" + random[:20],
+		"of a person":       "remit_p_" + random + "x9_-aB",
 		"a bearer":          "Bearer sk-ant-api03-" + random,
 		"a short bearer":    "authorization: bearer hunter2hunter2",
 		"a loud bearer":     "BEARER " + random,
@@ -52,6 +53,10 @@ func TestCredentialsAreRedacted(t *testing.T) {
 		"of hex":            "sk-0123456789abcdef0123456789abcdef",
 		"of AWS":            "AKIAIOSFODNN7EXAMPLE",
 		"of AWS for a time": "ASIAIOSFODNN7EXAMPLE",
+		"secret of AWS":     "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+		"in a variable":     "PGPASSWORD=hunter psql -h db",
+		"in another":        "APP_DB_PASSWORD=hunter",
+		"a header":          "Authorization: Bearer " + random,
 		"a JWT":             "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhZGEifQ." + random,
 		"a private key":     "-----BEGIN OPENSSH PRIVATE KEY-----",
 		"of Slack":          "xoxb-2147483647-" + random[:20],
@@ -106,7 +111,7 @@ func TestRestIsNotRedacted(t *testing.T) {
 		"disk-usage-of-all-machines-in-2026", "sk-learn", "AKIA", "a PRIVATE KEY", "ghp_ and github_pat_", "eyJ",
 		"internal/engine/audit/ledger/ledger.go", "MALAKIAANDTHEOTHERPROPHETS",
 		"https://example.com/a:b@c", "https://example.com:8080/", "postgres://app@db/app", "password=", "pwd=x", "user=ada", "a: b",
-		"the password policy", "npm_config_registry_of_the_project", "xoxo",
+		"the password policy", "OLDPWD=/home/ada", "npm_config_registry_of_the_project", "xoxo",
 	} {
 		if got, want := encodedWith(t, plain, `{"name":"`+plain+`"}`), `"arguments":{"name":"`+plain+`"}`; !strings.Contains(got,
 			want) || !strings.Contains(got, `"client":"`+plain+`"`) {

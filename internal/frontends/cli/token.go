@@ -132,7 +132,7 @@ func (p *Program) createToken(ctx context.Context, who Identity, wanted identity
 		return err
 	}
 	about := []jsontree.Member{
-		jsontree.M("name", jsontree.Str(made.Name)), jsontree.M("scopes", jsontree.Str(made.Scopes.String())),
+		jsontree.M("id", jsontree.Str(made.ID)), jsontree.M("name", jsontree.Str(made.Name)), jsontree.M("scopes", jsontree.Str(made.Scopes.String())),
 		jsontree.M("user", jsontree.Str(made.User)),
 	}
 	if made.Role != identity.NoRole {
@@ -321,7 +321,7 @@ func (p *Program) tokenRevoke() *cobra.Command {
 			}
 			fmt.Fprintf(p.Stdout, "Revoked the token %q (%s) at %s: calls with it are refused.\n",
 				t.Name, t.ID, t.Revoked.In(p.Now().Location()).Format(time.DateTime))
-			return who.Record(ctx, "token/revoke", operator(), jsontree.M("name", jsontree.Str(t.Name)))
+			return who.Record(ctx, "token/revoke", operator(), jsontree.M("id", jsontree.Str(t.ID)), jsontree.M("name", jsontree.Str(t.Name)))
 		}),
 	}
 }

@@ -368,9 +368,10 @@ func TestTokenAudit(t *testing.T) {
 	c.types(ExitOK, "create", "--name", "ci", "--scopes", "tasks:read", "--user", "ada")
 	c.types(ExitOK, "revoke", "ci")
 	c.types(ExitOK, "link", "--name", "grace", "--role", "viewer")
+	id := `{"id":"` + c.workspace.stored[0].ID + `",`
 	want := []string{
-		"token/create " + operator() + ` {"name":"ci","scopes":"tasks:read","user":"ada"}`,
-		"token/revoke " + operator() + ` {"name":"ci"}`,
+		"token/create " + operator() + " " + id + `"name":"ci","scopes":"tasks:read","user":"ada"}`,
+		"token/revoke " + operator() + " " + id + `"name":"ci"}`,
 		"token/link " + operator() + ` {"name":"grace","role":"viewer"}`,
 	}
 	if !slices.Equal(c.workspace.actions, want) {
@@ -392,10 +393,14 @@ func TestTokenAudit(t *testing.T) {
 	}
 }
 
-// TestWelcome checks that the sign-in link which serve prints is valid for only an hour, because
-// logs keep it, and that the line says so.
+// TestWelcome checks that the sign-in link which serve prints is valid for only an hour, that the
+// line says so, and that output which is captured has no link.
 func TestWelcome(t *testing.T) {
 	c := newTokenUser(t)
+	captured := (&Program{Stderr: &bytes.Buffer{}}).consoleLine(c.workspace)
+	if contains(t, captured, "Console: http://127.0.0.1:8722/ ", `"remit token link"`); strings.Contains(captured, "token=") {
+		t.Errorf("captured output: %s", captured)
+	}
 	line := (&Program{}).signInLine(c.workspace)
 	contains(t, line, "http://127.0.0.1:8722/console/login?token=", "valid once, for an hour", "remit token link")
 	_, rest, _ := strings.Cut(line, "token=")

@@ -30,11 +30,14 @@ type Entry struct {
 }
 
 // String returns the entry for people, without passwords.
-func (e Entry) String() string {
+func (e Entry) String() string { return e.Key + ": " + e.shown() }
+
+// shown returns the value without passwords.
+func (e Entry) shown() string {
 	if toolKey(e.Key) != "" {
-		return e.Key + ": " + e.Value
+		return e.Value
 	}
-	return e.Key + ": " + withoutPassword(e.Value)
+	return withoutPassword(e.Value)
 }
 
 // Trust holds what a person has decided about the configuration file of a workspace.
@@ -278,39 +281,20 @@ func (p *Program) askTrust(ctx context.Context, s *Settings) (bool, error) {
 	if known, _ := p.trust(s).Load(root); slices.Contains(known.Declined, digestOf(s.Untrusted)) {
 		return false, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, trustTimeout)
+	asking, cancel := context.WithTimeout(ctx, trustTimeout)
 	defer cancel()
-	yes, err := p.confirmPerson(ctx, trustQuestion(s.Config, s.Untrusted))
+	yes, err := p.confirmPerson(asking, trustQuestion(s.Config, s.Untrusted))
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errNoTerminal) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	return yes, p.decideTrust(s, s.Untrusted, yes)
+	return yes, p.decideTrust(ctx, s, s.Untrusted, yes)
 }
 
 func trustQuestion(file string, entries []Entry) string {
 	return fmt.Sprintf("%s asks for more than the defaults:\n%sTrust these entries for this workspace?", file, describeEntries(entries))
-}
-
-// decideTrust stores what a person has decided about entries, and drops what the file no longer
-// asks for.
-func (p *Program) decideTrust(s *Settings, entries []Entry, yes bool) error {
-	store := p.trust(s)
-	if store == nil {
-		return errNoTrustStore
-	}
-	return store.Change(realPath(s.Root), func(t *Trust) {
-		s.dropStale(t)
-		if !yes {
-			t.Declined = append(t.Declined, digestOf(entries))
-			return
-		}
-		for _, e := range entries {
-			t.Trusted = append(t.Trusted, TrustedEntry{e, p.Now().UTC().Truncate(time.Second), operator()})
-		}
-	})
 }
 
 // dropStale removes the trust in entries that the file no longer has, so that a later commit cannot

@@ -49,11 +49,12 @@ type clone struct {
 	answer string // of the person at the terminal; "" if there is none
 	asked  string // what the person was asked
 	opened Settings
+	record *identityWorkspace // of decisions
 }
 
 func newClone(t *testing.T, text string) *clone {
 	t.Helper()
-	c := &clone{t: t, root: realPath(t.TempDir()), known: trusts{}, env: map[string]string{}}
+	c := &clone{t: t, root: realPath(t.TempDir()), known: trusts{}, env: map[string]string{}, record: newIdentityWorkspace(time.Now)}
 	c.write(text)
 	return c
 }
@@ -72,6 +73,9 @@ func (c *clone) runs(args ...string) (out string, code int) {
 	program := &Program{
 		Open: func(_ context.Context, s Settings, _ *slog.Logger) (Workspace, error) {
 			c.opened = s
+			if args[0] == "trust" {
+				return c.record, nil
+			}
 			return nil, io.EOF
 		},
 		Catalog: func(...string) ([]*contract.Set, error) {
@@ -187,6 +191,39 @@ func TestTrustIsPerEntry(t *testing.T) {
 	c.answer = "" // revoking needs nobody
 	if out, code := c.runs("trust", "--revoke"); code != ExitOK || c.inForce().Approve != "ask" {
 		t.Errorf("still in force after trust --revoke: %s", out)
+	}
+}
+
+// TestTrustIsRecorded checks that decisions are recorded, and that nothing is trusted that cannot be.
+func TestTrustIsRecorded(t *testing.T) {
+	c := newClone(t, "approve: auto\ndatabase: postgres://ann:secret@db/x\n")
+	for _, answer := range []string{"n", "y"} {
+		c.answer = answer
+		c.runs("trust")
+	}
+	c.runs("trust", "--revoke")
+	by, entries := operator(), `"entries":[{"key":"approve","value":"auto"},{"key":"database","value":"postgres://ann:***@db/x"}]`
+	want := []string{
+		"trust/decline " + by + ` {"file":"remit.yaml",` + entries + `}`, "trust/accept " + by + ` {"file":"remit.yaml",` + entries + `}`,
+		"trust/revoke " + by + ` {"file":"remit.yaml"}`,
+	}
+	if !slices.Equal(c.record.actions, want) {
+		t.Errorf("recorded %q, want %q", c.record.actions, want)
+	}
+	for _, failing := range []func(){
+		func() { c.record.canRecordErr = io.ErrClosedPipe },
+		func() { c.record.canRecordErr, c.record.recordErr = nil, io.ErrClosedPipe },
+	} {
+		failing()
+		if out, code := c.runs("trust"); code == ExitOK || c.inForce().Approve != "ask" {
+			t.Errorf("trusted without a record: %s", out)
+		}
+	}
+	c.record.recordErr = nil
+	c.runs("trust")
+	c.record.recordErr = io.ErrClosedPipe
+	if c.runs("trust", "--revoke"); c.inForce().Approve != "ask" {
+		t.Error("still trusted, because the revocation could not be recorded")
 	}
 }
 
@@ -313,7 +350,7 @@ func TestWorktreeInherits(t *testing.T) {
 	run(c.root, "worktree", "add", "-q", filepath.Join(base, "linked"))
 	c.answer = "y"
 	c.runs("trust")
-	linked := &clone{t: t, root: filepath.Join(base, "linked"), known: c.known, env: c.env}
+	linked := &clone{t: t, record: c.record, root: filepath.Join(base, "linked"), known: c.known, env: c.env}
 	if linked.inForce().Approve != "auto" {
 		t.Error("the worktree does not inherit the trust of its checkout")
 	}

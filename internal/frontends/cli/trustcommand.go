@@ -2,12 +2,15 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
-	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"remit/internal/contract/jsontree"
 	"remit/internal/visible"
 )
 
@@ -30,7 +33,7 @@ func (p *Program) trustCommand() *cobra.Command {
 			case show:
 				return p.showTrust(&s)
 			case revoke:
-				return p.revokeTrust(&s)
+				return p.revokeTrust(cmd.Context(), &s)
 			}
 			return p.trustWorkspace(cmd.Context(), &s)
 		},
@@ -50,11 +53,15 @@ func (p *Program) trustWorkspace(ctx context.Context, s *Settings) error {
 		fmt.Fprintf(p.Stdout, "There is nothing to trust: %s\n", s.trustState())
 		return p.forgetStale(s)
 	}
-	if err := p.requireConsent(ctx, trustQuestion(s.Config, open)); err != nil {
+	yes, err := p.confirmPerson(ctx, trustQuestion(s.Config, open))
+	if err != nil {
 		return err
 	}
-	if err := p.decideTrust(s, open, true); err != nil {
+	if err := p.decideTrust(ctx, s, open, yes); err != nil {
 		return err
+	}
+	if !yes {
+		return errNoConsent
 	}
 	fmt.Fprintf(p.Stdout, "Trusted %d entries of %s. They are in force when Remit starts next.\n", len(open), s.Config)
 	return nil
@@ -82,8 +89,7 @@ type trustEntry struct {
 func (p *Program) showTrust(s *Settings) error {
 	view := trustView{File: s.Config, Entries: []trustEntry{}}
 	for _, e := range s.asked {
-		shown := Entry{e.Key, strings.TrimPrefix(e.String(), e.Key+": ")} // without passwords
-		view.Entries = append(view.Entries, trustEntry{shown, !slices.Contains(s.Untrusted, e)})
+		view.Entries = append(view.Entries, trustEntry{Entry{e.Key, e.shown()}, !slices.Contains(s.Untrusted, e)})
 	}
 	if len(s.asked) > 0 {
 		view.Digest = digestOf(s.asked)
@@ -107,14 +113,76 @@ func (p *Program) showTrust(s *Settings) error {
 	})
 }
 
-func (p *Program) revokeTrust(s *Settings) error {
+// revokeTrust removes the decisions about the workspace, even if that cannot be recorded.
+func (p *Program) revokeTrust(ctx context.Context, s *Settings) error {
 	store := p.trust(s)
 	if store == nil {
 		return errNoTrustStore
 	}
-	err := store.Revoke(realPath(s.Root))
-	if err == nil {
-		fmt.Fprintln(p.Stdout, "Nothing in this workspace is trusted any more. It takes effect when Remit starts next.")
+	if err := store.Revoke(realPath(s.Root)); err != nil {
+		return err
 	}
-	return err
+	fmt.Fprintln(p.Stdout, "Nothing in this workspace is trusted any more. It takes effect when Remit starts next.")
+	return p.withRecord(ctx, s, func(who Identity) error { return who.Record(ctx, "trust/revoke", operator(), s.aboutTrust(nil)...) })
+}
+
+// withRecord calls body with what records the decisions of people. The workspace is opened with the
+// entries that are in force before the decision.
+func (p *Program) withRecord(ctx context.Context, s *Settings, body func(who Identity) error) error {
+	before := *s
+	before.Watch = false
+	w, err := p.Open(ctx, before, p.Logger(p.Stderr, s.LogLevel))
+	if err != nil {
+		return fmt.Errorf("record the decision: %w", s.locate(err))
+	}
+	return errors.Join(body(w.Identity()), w.Close())
+}
+
+// aboutTrust returns what a record says about a decision.
+func (s *Settings) aboutTrust(entries []Entry) []jsontree.Member {
+	about := []jsontree.Member{jsontree.M("file", jsontree.Str(filepath.Base(s.Config)))}
+	if len(entries) > 0 {
+		about = append(about, jsontree.M("entries", jsontree.List(entries, func(e Entry) jsontree.Value {
+			return jsontree.Obj(jsontree.M("key", jsontree.Str(e.Key)), jsontree.M("value", jsontree.Str(e.shown())))
+		})))
+	}
+	return about
+}
+
+// decideTrust stores and records what a person has decided about entries, and drops what the file
+// no longer asks for. Nothing is trusted that cannot be recorded.
+func (p *Program) decideTrust(ctx context.Context, s *Settings, entries []Entry, yes bool) error {
+	store := p.trust(s)
+	if store == nil {
+		return errNoTrustStore
+	}
+	decide := func(t *Trust) {
+		s.dropStale(t)
+		digest := digestOf(entries)
+		t.Declined = slices.DeleteFunc(t.Declined, func(known string) bool { return known == digest })
+		if !yes {
+			t.Declined = append(t.Declined, digest)
+			return
+		}
+		for _, e := range entries {
+			t.Trusted = append(t.Trusted, TrustedEntry{e, p.Now().UTC().Truncate(time.Second), operator()})
+		}
+	}
+	undo := func(t *Trust) {
+		t.Trusted = slices.DeleteFunc(t.Trusted, func(e TrustedEntry) bool { return slices.Contains(entries, e.Entry) })
+	}
+	action := map[bool]string{true: "trust/accept", false: "trust/decline"}[yes]
+	return p.withRecord(ctx, s, func(who Identity) error {
+		if err := who.CanRecord(); err != nil && yes {
+			return err
+		}
+		if err := store.Change(realPath(s.Root), decide); err != nil {
+			return err
+		}
+		err := who.Record(ctx, action, operator(), s.aboutTrust(entries)...)
+		if err != nil && yes {
+			err = errors.Join(err, store.Change(realPath(s.Root), undo))
+		}
+		return err
+	})
 }

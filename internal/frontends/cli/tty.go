@@ -70,7 +70,9 @@ func (p *Program) confirmPerson(ctx context.Context, question string) (bool, err
 func (p *Program) requireConsent(ctx context.Context, question string) error {
 	yes, err := p.confirmPerson(ctx, question)
 	if err == nil && !yes {
-		err = errors.New("you did not say yes, so nothing was done")
+		err = errNoConsent
 	}
 	return err
 }
+
+var errNoConsent = errors.New("you did not say yes, so nothing was done")

@@ -120,7 +120,7 @@ func TestAnonymousRequests(t *testing.T) {
 func TestProgramsGetPlainText(t *testing.T) {
 	c := newFixture(t)
 	w := c.send("GET", "/", nil, "Accept", "*/*")
-	wants(t, w, 401, `Sign in with the link that "remit serve" printed; "remit token link" prints a new one.`)
+	wants(t, w, 401, "This page is for people: open it in a browser, and sign in with the link that you got")
 	if got := w.Header().Get("Content-Type"); got != "text/plain; charset=utf-8" {
 		t.Errorf("a program gets %s", got)
 	}

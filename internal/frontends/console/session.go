@@ -89,7 +89,7 @@ func (v *visit) signInFailed(err error) error {
 	if err := v.countViolation(badLinks, v.Address(v.r)); err != nil {
 		return err
 	}
-	v.record("console/sign_in", identity.Person{}, err)
+	v.record("console/sign_in", identity.Person{}, err, jsontree.M("reason", jsontree.Str(e.Message)))
 	v.showSignIn(http.StatusUnauthorized, e.Message)
 	return nil
 }
@@ -103,7 +103,7 @@ func (v *visit) signIn(token, next string) error {
 	if err != nil {
 		return v.signInFailed(err)
 	}
-	v.record("console/sign_in", who, nil)
+	v.record("console/sign_in", who, nil, jsontree.M("role", jsontree.Str(who.Role.String())))
 	if old, ok := v.cookie(v.r); ok && v.People.End(v.r.Context(), old) != nil {
 		v.Log.Warn("could not end the previous session; it will expire")
 	}
@@ -189,7 +189,7 @@ type signInPage struct {
 
 // showSignIn responds with the sign-in page, or with plain text to programs.
 func (v *visit) showSignIn(status int, failed string) {
-	const how = `Sign in with the link that "remit serve" printed; "remit token link" prints a new one.`
+	const how = "This page is for people: open it in a browser, and sign in with the link that you got"
 	if !v.acceptsHTML() {
 		if failed != "" {
 			failed += ". "

@@ -80,7 +80,7 @@ func (v *visit) makeToken() error {
 	if err != nil {
 		return err
 	}
-	v.record("console/token_create", v.person, nil,
+	v.record("console/token_create", v.person, nil, jsontree.M("id", jsontree.Str(made.ID)),
 		jsontree.M("name", jsontree.Str(made.Name)), jsontree.M("scopes", jsontree.Str(made.Scopes.String())))
 	page := createdPage{
 		Title: "Token " + made.Name, Label: "token", Secret: secret,
@@ -145,7 +145,8 @@ func (v *visit) revokeToken() error {
 	if err != nil {
 		return err
 	}
-	v.record("console/token_revoke", v.person, nil, jsontree.M("name", jsontree.Str(revoked.Name)))
+	v.record("console/token_revoke", v.person, nil,
+		jsontree.M("id", jsontree.Str(revoked.ID)), jsontree.M("name", jsontree.Str(revoked.Name)))
 	v.redirect("/console/settings")
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"remit/internal/engine/approval"
+	"remit/internal/engine/audit"
 	"remit/internal/visible"
 )
 
@@ -43,8 +44,8 @@ const maxPreviewBytes = 4 << 10
 func (s *Sender) compose(r approval.Request, shown approval.Shown) *message {
 	content := payload{
 		Type: "approval.requested", ID: r.ID, Tool: r.Tool, Version: r.Version,
-		Principal: visible.Line(r.Principal), Summary: visible.Line(r.Summary), Arguments: preview(string(r.Arguments)),
-		Effect:    cut(shown.Text(), maxPreviewBytes),
+		Principal: visible.Line(r.Principal), Summary: masked(visible.Line(r.Summary)), Arguments: preview(masked(string(r.Arguments))),
+		Effect:    cut(masked(shown.Text()), maxPreviewBytes),
 		CreatedAt: r.CreatedAt.UTC().Format(time.RFC3339), ExpiresAt: r.ExpiresAt.UTC().Format(time.RFC3339),
 	}
 	if s.Link != nil {
@@ -60,6 +61,13 @@ func (s *Sender) compose(r approval.Request, shown approval.Shown) *message {
 		until = r.ExpiresAt // after that, nobody can decide
 	}
 	return &message{id: r.ID, body: bytes.TrimSuffix(body.Bytes(), []byte("\n")), due: now, until: until}
+}
+
+// masked replaces credentials: a message may be stored and forwarded where the call may not. The
+// approval page shows them.
+func masked(text string) string {
+	const enough = 4 * maxPreviewBytes // of a large text only the start is sent
+	return audit.Mask(cut(text, enough), "***")
 }
 
 // preview returns the start of a text with invisible characters escaped, so that a caller cannot

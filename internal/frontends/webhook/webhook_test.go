@@ -332,3 +332,23 @@ func TestParseSecret(t *testing.T) {
 		}
 	}
 }
+
+// TestCredentialsAreMasked checks that a message holds no credential of the arguments or the effect.
+func TestCredentialsAreMasked(t *testing.T) {
+	const random = "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dF3hJ5kL7nP9r"
+	for _, secret := range []string{
+		"docs/ghp_" + random, "Authorization: Bearer " + random, "xoxb-2147483647-" + random, "remit_" + random, "remit_p_" + random,
+		"AKIAIOSFODNN7EXAMPLE", "postgres://app:" + random + "@db/app", "-----BEGIN PRIVATE KEY-----" + random,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, nil)
+			asked := request("a", time.Now())
+			asked.Arguments, asked.Summary = []byte(`{"title":"`+secret+`"}`), "Add "+secret
+			r.Requested(asked, approval.Shown{Title: "Add", Before: secret + "\n", After: "x " + secret + "\n"})
+			synctest.Wait()
+			if body := r.bodies[0]; strings.Contains(body, random) || strings.Contains(body, "IOSFODNN7") || strings.Count(body, "***") < 3 {
+				t.Errorf("%s: sent as %s", secret, body)
+			}
+		})
+	}
+}
