@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"remit/internal/contract"
+	"remit/internal/visible"
 )
 
 // parsed parses a configuration file with this text.
@@ -273,6 +274,37 @@ func TestPlaced(t *testing.T) {
 		if errors.As(got, &usage) == errors.Is(got, other) {
 			t.Errorf("%v ends with the wrong exit code", got)
 		}
+	}
+}
+
+// TestHiddenCharacters checks that flags and variables are checked like the words of the file.
+func TestHiddenCharacters(t *testing.T) {
+	for _, s := range settingsTable {
+		flags := pflag.NewFlagSet("remit", pflag.ContinueOnError)
+		addSettingFlags(flags)
+		variable := func(name string) (string, bool) { return "a\u202eb", name == s.variable() }
+		want := s.variable() + `: "a\u202eb" has characters that cannot be seen; remove them`
+		if _, err := (&Program{Env: variable}).resolve(flags); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+		if s.fallback == "false" {
+			continue // its flag takes no words
+		}
+		for _, hidden := range []string{"a\u3164", "a\x1b[31m", "a\nb", "a\x00", "\U000e0041", "a\xff"} {
+			if err := flags.Set(s.flag(), hidden); err != nil {
+				t.Fatal(err)
+			}
+			want := "--" + s.flag() + `: "` + visible.Line(hidden) + `" has characters that cannot be seen; remove them`
+			if _, err := (&Program{Env: func(string) (string, bool) { return "", false }}).resolve(flags); err == nil || err.Error() != want {
+				t.Errorf("%v, want %s", err, want)
+			}
+		}
+	}
+	flags := pflag.NewFlagSet("remit", pflag.ContinueOnError)
+	addSettingFlags(flags)
+	database := func(name string) (string, bool) { return "postgres://a:secret@b/\u200b", name == "REMIT_DATABASE" }
+	if _, err := (&Program{Env: database}).resolve(flags); err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("the error shows a password: %v", err)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"remit/internal/contract"
 	"remit/internal/engine/approval"
+	"remit/internal/visible"
 )
 
 // Settings are the effective configuration of a command.
@@ -319,8 +320,29 @@ func (r *resolver) values(s *Settings) error {
 	return err
 }
 
-// root returns the absolute path of the workspace folder.
+// checkVisible rejects flags and variables with characters that cannot be seen, like the words of
+// the file.
+func (r *resolver) checkVisible() error {
+	for _, s := range settingsTable {
+		for _, given := range r.sources(s.key) {
+			if given.Origin == FromFile || visible.Index(given.Value) < 0 {
+				continue
+			}
+			name := "--" + s.flag()
+			if given.Origin == FromEnv {
+				name = s.variable()
+			}
+			return fmt.Errorf("%s: %s has characters that cannot be seen; remove them", name, quoted(withoutPassword(given.Value)))
+		}
+	}
+	return nil
+}
+
+// root returns the absolute path of the workspace folder, if flags and variables can be used.
 func (r *resolver) root() (string, error) {
+	if err := r.checkVisible(); err != nil {
+		return "", err
+	}
 	text, origin := r.lookup("root")
 	root, err := filepath.Abs(text)
 	if err != nil {
