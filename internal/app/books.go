@@ -140,7 +140,8 @@ func (b *bookStores) reach(ctx context.Context) error {
 	return nil
 }
 
-// ping reports whether the stores answer. A library that does not exist yet is not an error.
+// ping reports whether the stores answer. A library that does not exist yet is not an error; a
+// missing bucket is.
 func (b *bookStores) ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
@@ -152,11 +153,27 @@ func (b *bookStores) ping(ctx context.Context) error {
 		if store == nil {
 			continue
 		}
-		if _, err := store.Stat(ctx, "registry.yaml"); err != nil && !errors.Is(err, books.ErrNotFound) {
+		_, err := store.Stat(ctx, "registry.yaml")
+		if errors.Is(err, books.ErrNotFound) {
+			err = opens(ctx, store) // S3 answers a request for a description without saying what is missing
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// opens reports whether a store can be read, with or without a registry.
+func opens(ctx context.Context, store books.Store) error {
+	body, err := store.Open(ctx, "registry.yaml")
+	if errors.Is(err, books.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return body.Close()
 }
 
 func (b *bookStores) close() {

@@ -10,6 +10,7 @@ import (
 
 	"remit/internal/engine/identity"
 	"remit/internal/frontends/cli"
+	"remit/internal/stores/blob/s3test"
 )
 
 // finding returns the result of one check of a workspace.
@@ -66,6 +67,24 @@ func TestEndlessTokensAreFound(t *testing.T) {
 	}
 	if c := finding(t, a, "tokens"); c.Status != cli.StatusWarn || c.Finding != "endless: no expiry is set" || !strings.Contains(c.Fix, "remit token revoke") {
 		t.Errorf("%+v", c)
+	}
+}
+
+// TestMissingBucket checks that doctor and the health check name a bucket that does not exist, and
+// that a bucket without books is well.
+func TestMissingBucket(t *testing.T) {
+	server := s3test.Start(t)
+	for bucket, missing := range map[string]bool{server.Bucket(t): false, "nowhere": true} {
+		a := openHere(t, func(s *cli.Settings) {
+			s.Toolsets, s.Books, s.Env = []string{"books"}, []string{server.URL(bucket, "course")}, server.Getenv
+		})
+		c := finding(t, a, "books")
+		if missing != (c.Status == cli.StatusFail && strings.Contains(c.Finding, "there is no such bucket; create it")) {
+			t.Errorf("%s: %+v", bucket, c)
+		}
+		if err := a.health(t.Context(), false)["books"]; missing != (err != nil) {
+			t.Errorf("%s: health: %v", bucket, err)
+		}
 	}
 }
 
