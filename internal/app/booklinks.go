@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -10,7 +11,10 @@ import (
 	"time"
 
 	"remit/internal/contract"
+	"remit/internal/engine"
+	"remit/internal/engine/identity"
 	"remit/internal/frontends/auth"
+	"remit/internal/frontends/cli"
 	"remit/internal/frontends/httpserver"
 	"remit/internal/frontends/signedurl"
 	"remit/internal/stores/workspace"
@@ -23,14 +27,22 @@ type bookLinks struct {
 	cdn    string                 // base URL of the assets, if a CDN serves them
 	base   func() (string, error) // returns the base URL of the server of the links
 	ends   bool                   // that server ends with the session
+	// local returns an error if callers over HTTP need a token.
+	local func(ctx context.Context) error
 }
 
 var _ books.Links = (*bookLinks)(nil)
 
 // newLinks creates links to the address at which a server of this workspace would listen.
 func (a *App) newLinks() *bookLinks {
-	signer := &signedurl.Signer{Secret: a.database.key, LibraryID: placeOf(a.settings.Books), Now: time.Now}
-	return &bookLinks{signer: signer, cdn: a.settings.CDNURL, base: a.otherServer}
+	signer := &signedurl.Signer{Secret: a.database.key, LibraryID: a.storage.place + "\n" + placeOf(a.settings.Books), Now: time.Now}
+	return &bookLinks{signer: signer, cdn: a.settings.CDNURL, base: a.otherServer, local: func(ctx context.Context) error {
+		authn, err := a.newAuth(false)
+		if err != nil {
+			return err
+		}
+		return authn.CheckAnonymous(ctx)
+	}}
 }
 
 // placeOf returns what links are bound to: it is the same for all processes with the same books.
@@ -75,14 +87,52 @@ func (l *bookLinks) Asset(_ context.Context, key string) (string, error) {
 }
 
 // Upload implements books.Links.
-func (l *bookLinks) Upload(_ context.Context, u books.Upload, expires time.Time) (books.SignedUpload, error) {
-	address, err := l.at(l.signer.Upload(u.Key, u.Size, u.By, expires))
-	return books.SignedUpload{URL: address, Headers: map[string]string{}}, err
+func (l *bookLinks) Upload(ctx context.Context, u books.Upload) (books.Link, error) {
+	return l.signed(ctx, func(link signedurl.Link) (string, error) { return l.signer.Upload(signedurl.Upload(u), link) })
 }
 
 // Archive implements books.Links.
-func (l *bookLinks) Archive(_ context.Context, bookID string, expires time.Time) (string, error) {
-	return l.at(l.signer.Archive(bookID, expires))
+func (l *bookLinks) Archive(ctx context.Context, bookID string) (books.Link, error) {
+	return l.signed(ctx, func(link signedurl.Link) (string, error) { return l.signer.Archive(bookID, link) })
+}
+
+// signed returns a link for the caller. It does not outlive the caller's credential.
+func (l *bookLinks) signed(ctx context.Context, sign func(signedurl.Link) (string, error)) (books.Link, error) {
+	credential, err := l.credential(ctx)
+	if err != nil {
+		return books.Link{}, err
+	}
+	now := l.signer.Now().UTC().Truncate(time.Second)
+	expires := now.Add(books.LinkTTL)
+	if end := credential.Expires.UTC().Truncate(time.Second); !credential.Expires.IsZero() && end.Before(expires) {
+		expires = end
+	}
+	if !expires.After(now) {
+		return books.Link{}, contract.Errorf(contract.Denied, "The token expires within a second, so it gets no link; use another token")
+	}
+	address, err := l.at(sign(signedurl.Link{By: engine.CallerOf(ctx).Principal, Credential: credential.ID, Expires: expires}))
+	return books.Link{URL: address, Issued: now, Expires: expires}, err
+}
+
+// credential returns what the links of a caller are bound to.
+func (l *bookLinks) credential(ctx context.Context) (identity.Credential, error) {
+	caller := engine.CallerOf(ctx)
+	if grant := engine.GrantOf(ctx); grant != nil {
+		return grant.Credential, nil
+	}
+	switch caller.Frontend {
+	case "stdio", "cli":
+		// The caller needs no token, whatever callers over HTTP need. But a link that was issued
+		// before they needed one ends when they do.
+		err := l.local(ctx)
+		if err == nil || contract.AsError(err).Kind != contract.Denied {
+			return identity.Credential{ID: identity.LocalCredential}, err
+		}
+		return identity.Credential{ID: identity.ProcessCredential}, nil
+	case "console", "page":
+		return identity.PersonCredential(strings.TrimPrefix(caller.Principal, "console:")), nil
+	}
+	return identity.Credential{ID: identity.LocalCredential}, nil
 }
 
 // at prepends the base URL to a path.
@@ -97,9 +147,65 @@ func (l *bookLinks) at(address string, err error) (string, error) {
 	return base + address, nil
 }
 
-// linked returns the handler of signed links.
-func (a *App) linked(admit func() (func(), bool)) *signedurl.Handler {
-	return &signedurl.Handler{Library: linkedBooks{a.books, a.settings.ReadOnly}, Signer: a.links.signer, Log: a.log, Admit: admit}
+// linked returns the handler of signed links. reader returns who asks for an asset.
+func (a *App) linked(authn *auth.Authenticator, reader func(*http.Request) string, admit func() (func(), bool)) *signedurl.Handler {
+	return &signedurl.Handler{
+		Library: linkedBooks{a.books, a.settings.ReadOnly}, Signer: a.links.signer, Log: a.log, Admit: admit,
+		Guard: &linkGuard{app: a, authn: authn, reader: reader, credentials: identity.CredentialCheck{
+			Tokens: a.identities.tokens, SignIn: a.identities.signIn, Issuer: a.settings.OIDCIssuer, Local: authn.CheckAnonymous,
+		}},
+	}
+}
+
+// linkGuard checks and records the uses of links. It implements signedurl.Guard.
+type linkGuard struct {
+	app         *App
+	authn       *auth.Authenticator
+	reader      func(*http.Request) string
+	credentials identity.CredentialCheck
+}
+
+// Reader implements signedurl.Guard.
+func (g *linkGuard) Reader(r *http.Request) string { return g.reader(r) }
+
+// Address implements signedurl.Guard.
+func (g *linkGuard) Address(r *http.Request) string { return g.authn.ClientAddress(r) }
+
+// Check implements signedurl.Guard. A person needs the role that the console requires for writing.
+func (g *linkGuard) Check(ctx context.Context, l signedurl.Link, writes bool) error {
+	needs := identity.Viewer
+	if writes {
+		needs = identity.Approver
+	}
+	return g.credentials.Check(ctx, l.Credential, needs, l.Issued)
+}
+
+// Spent implements signedurl.Guard.
+func (g *linkGuard) Spent(ctx context.Context, l signedurl.Link) (bool, error) {
+	if !g.app.database.exists() {
+		return false, nil
+	}
+	db, err := g.app.database.open(ctx)
+	if err != nil {
+		return false, err
+	}
+	return db.Used(ctx, spentLink(l))
+}
+
+// Spend implements signedurl.Guard.
+func (g *linkGuard) Spend(ctx context.Context, l signedurl.Link) (bool, error) {
+	return g.app.database.spend(ctx, spentLink(l), time.Now(), l.Expires)
+}
+
+// spentLink returns the name of an upload link among the things that can be used once.
+func spentLink(l signedurl.Link) string { return "upload " + l.ID }
+
+// Ready implements signedurl.Guard.
+func (g *linkGuard) Ready() error { return g.app.options.Audit.Ready(time.Now()) }
+
+// Record implements signedurl.Guard.
+func (g *linkGuard) Record(ctx context.Context, u *engine.LinkUse) error {
+	return g.app.engine.RecordLink(ctx, u)
 }
 
 // serveLinks serves only links, on a free port of this machine, until ctx ends.
@@ -108,8 +214,13 @@ func (a *App) serveLinks(ctx context.Context, ready func(base string)) error {
 	if err != nil {
 		return err
 	}
+	authn, err := a.newAuth(false)
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
 	mux := http.NewServeMux()
-	a.linked(nil).Register(mux)
+	// Whoever can connect counts as the user of the session, because other users cannot.
+	a.linked(authn, func(*http.Request) string { return cli.LocalPrincipal }, nil).Register(mux)
 	server := &httpserver.Server{Handler: mux, Log: a.log, EndStreams: func() {}}
 	ready("http://" + l.Addr().String())
 	return server.Serve(ctx, l, grace)
@@ -138,11 +249,11 @@ func (l linkedBooks) Asset(ctx context.Context, key string) (*signedurl.Asset, e
 }
 
 // Receive implements signedurl.Library.
-func (l linkedBooks) Receive(ctx context.Context, key string, size int64, by string, body io.Reader) error {
+func (l linkedBooks) Receive(ctx context.Context, u signedurl.Upload, body io.Reader) error {
 	if l.readOnly {
 		return contract.Errorf(contract.Denied, "This server is read-only: it does not accept uploads")
 	}
-	return l.library.Receive(ctx, books.Upload{Key: key, Size: size, By: by}, body)
+	return l.library.Receive(ctx, books.Upload(u), body)
 }
 
 // Archive implements signedurl.Library.

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"time"
 
 	"remit/internal/contract"
 	"remit/internal/frontends/cli"
@@ -222,14 +221,6 @@ func (g *guardedStore) Delete(ctx context.Context, key string, c books.Cond) (ex
 		return false, err
 	}
 	return g.Store.Delete(ctx, key, c)
-}
-
-// SignPut implements books.Store.
-func (g *guardedStore) SignPut(ctx context.Context, key string, size int64, ttl time.Duration) (books.SignedUpload, bool, error) {
-	if err := g.ready(ctx); err != nil {
-		return books.SignedUpload{}, false, err
-	}
-	return g.Store.SignPut(ctx, key, size, ttl)
 }
 
 // newTrial tests a store once before the first write to it. A failure is remembered for a while,

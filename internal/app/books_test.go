@@ -19,6 +19,7 @@ import (
 
 	"remit/internal/contract"
 	"remit/internal/frontends/cli"
+	"remit/internal/frontends/signedurl"
 	"remit/internal/stores/blob"
 	"remit/internal/stores/blob/s3test"
 	"remit/internal/toolsets/books"
@@ -113,13 +114,11 @@ func TestReadOnlyBooks(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, deleted := stores.Main.Delete(t.Context(), "books/go/a.md", books.Cond{})
-		_, _, signed := stores.Main.SignPut(t.Context(), "books/go/a.md", 1, time.Hour)
 		for what, err := range map[string]error{
 			"put":     put(t.Context(), stores.Main, "books/go/a.md", "x"),
 			"copy":    stores.Main.Copy(t.Context(), "books/go/a.md", "books/go/b.md", ""),
 			"delete":  deleted,
-			"sign":    signed,
-			"receive": linkedBooks{a.books, true}.Receive(t.Context(), "books/go/assets/images/a.png", 1, "ada", strings.NewReader("x")),
+			"receive": linkedBooks{a.books, true}.Receive(t.Context(), signedurl.Upload{Key: "books/go/assets/images/a.png", Size: 1}, strings.NewReader("x")),
 		} {
 			if err == nil || contract.AsError(err).Kind != contract.Denied {
 				t.Errorf("%s in %s: %v", what, a.settings.Books, err)
@@ -338,7 +337,7 @@ func TestServedLinks(t *testing.T) {
 			})
 			base, end := serving(t, a)
 			picture := []byte("\x89PNG\r\n\x1a\n")
-			signed, err := a.links.Upload(t.Context(), books.Upload{Key: "books/go-course/assets/images/a.png", Size: int64(len(picture)), By: "ada"}, time.Now().Add(time.Hour))
+			signed, err := a.links.Upload(t.Context(), books.Upload{Key: "books/go-course/assets/images/a.png", Size: int64(len(picture)), By: "ada"})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,6 +14,7 @@ import (
 
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
+	"remit/internal/engine"
 	"remit/internal/engine/audit"
 	"remit/internal/engine/identity"
 	"remit/internal/frontends/auth"
@@ -197,13 +198,25 @@ func (a *App) scopes() []string {
 	return all
 }
 
-// readers lets only callers that may read books pass, if callers are identified.
-func readers(d *auth.Authenticator, next http.Handler) http.Handler {
-	return d.RequireIdentity(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+// readers lets only callers that may read books pass, if callers are identified. It records whom it
+// refuses.
+func (a *App) readers(d *auth.Authenticator, next http.Handler) http.Handler {
+	identified := d.RequireIdentity(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := d.Identity(r).Grant.Allows("books", false); err != nil {
 			refuse(w, d.Challenge(w, r, err), "This requires a token with permission to read books")
 			return
 		}
 		next.ServeHTTP(w, r)
 	}))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		who := d.Identity(r)
+		if who.Principal == "" || who.Grant.Allows("books", false) != nil {
+			// Fails only for uses with an effect.
+			_ = a.engine.RecordLink(r.Context(), &engine.LinkUse{
+				Kind: engine.AssetLink, Principal: who.Principal, Client: r.UserAgent(), Path: strings.TrimPrefix(r.URL.Path, "/cdn/"),
+				Address: d.ClientAddress(r), Started: time.Now(), Err: contract.Errorf(contract.Denied, "It needs a token with the scope books:read"),
+			})
+		}
+		identified.ServeHTTP(w, r)
+	})
 }

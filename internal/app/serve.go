@@ -250,8 +250,8 @@ func (a *App) plain(mux *http.ServeMux, protocol *mcp.HTTP, server *httpserver.S
 	authn.Register(mux)
 	if a.hasBooks() {
 		linked := http.NewServeMux()
-		a.linked(protocol.Admit).Register(linked)
-		mux.Handle("/cdn/", readers(authn, linked))
+		a.linked(authn, func(r *http.Request) string { return authn.Identity(r).Principal }, protocol.Admit).Register(linked)
+		mux.Handle("/cdn/", a.readers(authn, linked))
 		mux.Handle("/upload/", linked) // these two are signed, and need no other permission
 		mux.Handle("/archives/", linked)
 	}

@@ -42,12 +42,17 @@ type Caller struct {
 // ActsFor returns a contract.Denied error unless the caller may access the data of a user. Handlers
 // need not check this, because their contract names the owner. Resource providers and prompts must.
 func ActsFor(ctx context.Context, user string) error {
-	grant, _ := ctx.Value(grantKey{}).(*identity.Grant)
-	return grant.ActsFor(user)
+	return GrantOf(ctx).ActsFor(user)
 }
 
 // ActsForAll reports whether the caller may access the data of every user.
 func ActsForAll(ctx context.Context) bool { return ActsFor(ctx, identity.AnyUser) == nil }
+
+// GrantOf returns what the caller of a handler may do; nil allows everything.
+func GrantOf(ctx context.Context) *identity.Grant {
+	grant, _ := ctx.Value(grantKey{}).(*identity.Grant)
+	return grant
+}
 
 // CallerOf returns the caller from the context of a handler, a resource provider or a prompt. For
 // any other context it returns the zero Caller.

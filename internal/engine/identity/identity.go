@@ -31,6 +31,8 @@ type Grant struct {
 	Scopes Scopes
 	// Elicits means that an answer in a dialog of the client counts as that of a person.
 	Elicits bool
+	// Credential is what the caller authenticated with. The links that it gets end with it.
+	Credential Credential
 }
 
 // GrantUnverifiable is the grant of an anonymous caller while the server cannot find out whether

@@ -299,6 +299,19 @@ func (d *Authenticator) Required(ctx context.Context) bool {
 	return d.checkTokens(ctx)
 }
 
+// CheckAnonymous returns an error if callers must send a token at this moment. It looks up whether
+// tokens exist, where Required may use a result that is a second old.
+func (d *Authenticator) CheckAnonymous(ctx context.Context) error {
+	d.requirement.until.Store(0)
+	switch {
+	case !d.Required(ctx):
+		return nil
+	case d.requirement.unsure.Load():
+		return identity.AnonymousError(identity.GrantUnverifiable, "")
+	}
+	return contract.Errorf(contract.Denied, "it was issued to an anonymous caller, and this server requires a token now")
+}
+
 // isFresh reports whether the last result is still fresh. A result that expires later than the
 // interval allows means that the clock was set back; it is not fresh.
 func (n *requirement) isFresh(now time.Time) bool {

@@ -79,7 +79,7 @@ func (o *OIDC) read(token *oidc.IDToken) (*verified, error) {
 	}
 	v.who = &identity.Identity{
 		Principal: "oidc:" + token.Subject,
-		Grant:     &identity.Grant{User: user, Scopes: scopesOf(claims)},
+		Grant:     &identity.Grant{User: user, Scopes: scopesOf(claims), Credential: identity.IssuerCredential(o.URL, v.expires.Add(leeway))},
 	}
 	return v, nil
 }

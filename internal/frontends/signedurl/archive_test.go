@@ -11,12 +11,14 @@ import (
 	"time"
 
 	"remit/internal/contract"
+	"remit/internal/engine"
+	"remit/internal/frontends/signedurl"
 )
 
 // TestArchive checks that the zip is streamed as a file with a name.
 func TestArchive(t *testing.T) {
 	r := serve(t)
-	link, err := r.signer.Archive("ai-2025", noon.Add(time.Hour))
+	link, err := r.signer.Archive("ai-2025", anHour)
 	if err != nil || !strings.HasPrefix(link, "/archives/ai-2025-2025-11-24.zip?") {
 		t.Fatalf("got %s, %v", link, err)
 	}
@@ -36,11 +38,31 @@ func TestArchive(t *testing.T) {
 	}
 }
 
+// TestArchiveOfRevokedToken checks that an archive link ends with the credential of who got it, and
+// that each use is recorded.
+func TestArchiveOfRevokedToken(t *testing.T) {
+	r := serve(t)
+	link, _ := r.signer.Archive("ai", anHour)
+	r.ask(t, http.MethodGet, link, nil)
+	r.expectRecord(t, engine.ArchiveLink, "ann@example.com", "", true, false)
+	if last := r.records[len(r.records)-1]; last.Sent != int64(len("the zip of ai")) {
+		t.Errorf("recorded %+v", last)
+	}
+	r.check = func(l signedurl.Link, writes bool) error {
+		return contract.Errorf(contract.Denied, "its token %q is revoked (%s, %t)", "ci", l.Credential, writes)
+	}
+	got := r.ask(t, http.MethodGet, link, nil)
+	if got.expectError(t, http.StatusForbidden, "InvalidLinkError"); !strings.Contains(got.body, `its token \"ci\" is revoked (token:t1, false); ask`) {
+		t.Errorf("got %s", got.body)
+	}
+	r.expectRecord(t, engine.ArchiveLink, "ann@example.com", contract.Denied, false, false)
+}
+
 // TestArchiveRejected checks that altered and expired URLs are rejected.
 func TestArchiveRejected(t *testing.T) {
 	r := serve(t)
-	link, _ := r.signer.Archive("ai", noon.Add(time.Hour))
-	upload, _ := r.signer.Upload("ai-2025-11-24.zip", 4, "ann", noon.Add(time.Hour))
+	link, _ := r.signer.Archive("ai", anHour)
+	upload, _ := r.signer.Upload(signedurl.Upload{Key: "ai-2025-11-24.zip", Size: 4}, anHour)
 	for name, altered := range map[string]string{
 		"an upload":    strings.Replace(upload, "/upload/", "/archives/", 1),
 		"another book": strings.Replace(link, "/ai-", "/ia-", 1),
@@ -57,6 +79,7 @@ func TestArchiveRejected(t *testing.T) {
 			}
 		})
 	}
+	r.expectRecord(t, engine.ArchiveLink, "", contract.Denied, false, false)
 	r.now = noon.Add(time.Hour)
 	r.ask(t, http.MethodGet, link, nil).expectError(t, http.StatusForbidden, "InvalidLinkError")
 }
@@ -64,7 +87,7 @@ func TestArchiveRejected(t *testing.T) {
 // TestArchiveAborted checks that a client can detect an incomplete archive.
 func TestArchiveAborted(t *testing.T) {
 	r := serve(t)
-	link, _ := r.signer.Archive("ai", noon.Add(time.Hour))
+	link, _ := r.signer.Archive("ai", anHour)
 	r.archive = func(_ context.Context, w io.Writer) error {
 		if _, err := w.Write(bytes.Repeat([]byte("zip "), 100_000)); err != nil {
 			return err
@@ -83,7 +106,7 @@ func TestArchiveAborted(t *testing.T) {
 // TestArchiveClientDisconnects checks that writing the archive fails when the client disconnects.
 func TestArchiveClientDisconnects(t *testing.T) {
 	r := serve(t)
-	link, _ := r.signer.Archive("ai", noon.Add(time.Hour))
+	link, _ := r.signer.Archive("ai", anHour)
 	ended := make(chan error, 1)
 	r.archive = func(ctx context.Context, w io.Writer) error {
 		var err error

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"remit/internal/frontends/signedurl"
 )
@@ -95,9 +96,9 @@ func TestAssetRanges(t *testing.T) {
 	if got.StatusCode != http.StatusPartialContent || !strings.HasPrefix(got.Header.Get("Content-Type"), "multipart/byteranges") || !strings.Contains(got.body, "\r\n01\r\n") || !strings.Contains(got.body, "\r\n56\r\n") {
 		t.Errorf("got %d %q", got.StatusCode, got.body)
 	}
-	r.mu.Lock()
+	r.memLibrary.mu.Lock()
 	r.assets[photo] = "9876543210"
-	r.mu.Unlock()
+	r.memLibrary.mu.Unlock()
 	if got := r.ask(t, http.MethodGet, signedurl.AssetPath(photo), nil, "If-None-Match", etag); got.StatusCode != http.StatusOK || got.body != "9876543210" {
 		t.Errorf("replaced: got %d %q", got.StatusCode, got.body)
 	}
@@ -164,7 +165,7 @@ func FuzzAssetPath(f *testing.F) {
 		}
 		s := &memLibrary{}
 		mux := http.NewServeMux()
-		(&signedurl.Handler{Library: s}).Register(mux)
+		(&signedurl.Handler{Library: s, Guard: &guard{}, Signer: &signedurl.Signer{Now: time.Now}}).Register(mux)
 		mux.ServeHTTP(httptest.NewRecorder(), &http.Request{Method: http.MethodGet, URL: address, Header: http.Header{}})
 		for _, key := range s.asked {
 			if !clean.MatchString(key) || key != path && !strings.HasPrefix(path, key+"?") {

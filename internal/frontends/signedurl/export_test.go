@@ -1,6 +1,6 @@
 package signedurl
 
 // ReadUpload verifies an upload URL.
-func ReadUpload(s *Signer, key, rawQuery string) (size int64, by string, err error) {
+func ReadUpload(s *Signer, key, rawQuery string) (Upload, Link, error) {
 	return s.upload(key, rawQuery)
 }

@@ -2,6 +2,7 @@ package signedurl
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -15,22 +16,80 @@ import (
 
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
+	"remit/internal/engine"
 )
 
-// asset serves an asset or a range of it.
-func (h *Handler) asset(w http.ResponseWriter, r *http.Request, key string) {
-	if !isAsset(key) {
-		h.fail(w, r, contract.Errorf(contract.NotFound, "Content not found: %s", key).With("path", key))
-		return
-	}
-	found, err := h.Library.Asset(r.Context(), key)
+// use is one use of a link while it is served.
+type use struct {
+	engine.LinkUse
+	w      *sender
+	r      *http.Request
+	status int    // of an error; 0 if its kind determines it
+	answer []byte // the JSON of a success that is still to be sent
+}
+
+// finish records a use, and answers it if that has not been done.
+func (h *Handler) finish(u *use, err error) {
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		u.Err = err
+	}
+	if err != nil && u.r.Context().Err() != nil {
+		u.Err = contract.Errorf(contract.Unavailable, "The client disconnected").Because(err)
+	}
+	u.Sent = u.w.sent
+	if failed := h.Guard.Record(u.r.Context(), &u.LinkUse); failed != nil && err == nil {
+		err = contract.Errorf(contract.Unavailable,
+			"The upload was stored, but its audit record could not be written; do not repeat it").Because(failed)
+	}
+	switch {
+	case err == nil && u.answer != nil:
+		writeJSON(u.w, http.StatusCreated, u.answer)
+	case err == nil:
+	case u.w.status != 0:
+		h.Log.Warn("transfer aborted", "path", u.r.URL.Path, "error", err)
+		panic(http.ErrAbortHandler) // so that a client does not take the part for the whole
+	default:
+		u.w.Header().Del("Content-Disposition")
+		h.fail(u.w, u.r, u.status, err)
+	}
+}
+
+// admit checks a link whose signature is valid: whoever got it must still be able to get it.
+func (h *Handler) admit(u *use, l Link, err error) error {
+	if u.Principal, u.Link = l.By, l.ID; err != nil {
+		return err
+	}
+	if err = h.checkHolder(u.r.Context(), l, u.Kind == engine.UploadLink); err == nil {
+		u.Admitted = true
+	}
+	return err
+}
+
+func (h *Handler) checkHolder(ctx context.Context, l Link, writes bool) error {
+	err := h.Guard.Check(ctx, l, writes)
+	if err != nil && contract.AsError(err).Kind == contract.Denied {
+		return invalidLink("This link is no longer valid: " + contract.AsError(err).Message + "; ask the tool for a new one")
+	}
+	return err
+}
+
+// asset serves an asset or a range of it.
+func (h *Handler) asset(u *use) error {
+	u.Principal, u.Admitted = h.Guard.Reader(u.r), true
+	if !isAsset(u.Path) {
+		return contract.Errorf(contract.NotFound, "Content not found: %s", u.Path).With("path", u.Path)
+	}
+	found, err := h.Library.Asset(u.r.Context(), u.Path)
+	if err != nil {
+		return err
 	}
 	defer func() { _ = found.Close() }() // closing a file after reading loses nothing
-	setAssetHeaders(w.Header(), found)
-	http.ServeContent(w, r, "", found.Modified, found.ReadSeekCloser)
+	setAssetHeaders(u.w.Header(), found)
+	http.ServeContent(u.w, u.r, "", found.Modified, found.ReadSeekCloser)
+	if u.w.status >= http.StatusBadRequest {
+		u.Err = contract.Errorf(contract.Invalid, "%s", http.StatusText(u.w.status))
+	}
+	return nil
 }
 
 // isAsset reports whether a key names an asset: books/{book}/assets/ and names beneath it, none of
@@ -91,90 +150,142 @@ func isDisplayable(mime string) bool {
 }
 
 // archive streams a book as a zip.
-func (h *Handler) archive(w http.ResponseWriter, r *http.Request, name string) {
-	bookID, err := h.Signer.archive(name, r.URL.RawQuery)
-	if err != nil {
-		h.fail(w, r, err)
-		return
+func (h *Handler) archive(u *use) error {
+	bookID, link, err := h.Signer.archive(u.Path, u.r.URL.RawQuery)
+	if err := h.admit(u, link, err); err != nil {
+		return err
 	}
-	header := w.Header()
+	header := u.w.Header()
 	header.Set("Content-Type", "application/zip")
-	header.Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
+	header.Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", u.Path))
 	header.Set("Cache-Control", "private, no-store") // the book may change
 	header.Set("Accept-Ranges", "none")
-	if r.Method == http.MethodHead {
-		return
+	if u.r.Method == http.MethodHead {
+		return nil
 	}
-	out := &splitWriter{ResponseWriter: w}
-	err = h.Library.Archive(r.Context(), bookID, out)
-	switch {
-	case err == nil:
-	case !out.started:
-		header.Del("Content-Disposition")
-		h.fail(w, r, err)
-	default:
-		h.Log.Warn("archive aborted", "book", bookID, "error", err)
-		panic(http.ErrAbortHandler) // abort, so that a client does not take the part for the whole
-	}
+	return h.Library.Archive(u.r.Context(), bookID, u.w)
 }
 
-// splitWriter splits writes into small ones: each write has a deadline, which a slow connection
-// would miss with a large one.
-type splitWriter struct {
+// sender counts what is sent, and splits writes into small ones: each write has a deadline, which a
+// slow connection would miss with a large one.
+type sender struct {
 	http.ResponseWriter
-	started bool
+	status int // 0 until the response has begun
+	sent   int64
+}
+
+// Unwrap returns the underlying writer, for http.ResponseController.
+func (s *sender) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (s *sender) WriteHeader(status int) {
+	s.status = cmp.Or(s.status, status)
+	s.ResponseWriter.WriteHeader(status)
 }
 
 const maxWriteBytes = 64 << 10
 
 // Write implements io.Writer.
-func (s *splitWriter) Write(data []byte) (written int, err error) {
-	s.started = true
+func (s *sender) Write(data []byte) (written int, err error) {
+	s.status = cmp.Or(s.status, http.StatusOK)
 	for len(data) > 0 && err == nil {
 		var n int
 		n, err = s.ResponseWriter.Write(data[:min(len(data), maxWriteBytes)])
 		written, data = written+n, data[n:]
 	}
+	s.sent += int64(written)
 	return written, err
 }
 
-// upload receives an upload. It reads no bytes before it has checked the URL, and stores nothing
-// before all bytes have arrived.
-func (h *Handler) upload(w http.ResponseWriter, r *http.Request, key string) {
-	size, by, err := h.Signer.upload(key, r.URL.RawQuery)
-	if err != nil {
-		h.fail(w, r, err)
-		return
+// upload receives an upload. It reads no bytes before it has checked the link, and stores nothing
+// before all bytes have arrived. The link is used up at that moment: an upload that is refused or
+// cut off earlier may be sent again, and none has an effect twice.
+func (h *Handler) upload(u *use) error {
+	allowed, link, err := h.Signer.upload(u.Path, u.r.URL.RawQuery)
+	if err := h.admit(u, link, err); err != nil {
+		return err
 	}
-	switch coding := r.Header.Get("Content-Encoding"); {
-	case coding != "" && coding != "identity":
-		writeError(w, http.StatusUnsupportedMediaType, validationError,
-			fmt.Sprintf("The body is encoded as %q; send it without Content-Encoding", coding))
-		return
-	case r.ContentLength < 0:
-		writeError(w, http.StatusLengthRequired, validationError, fmt.Sprintf("The length of the body is unknown; send Content-Length: %d", size))
-		return
-	case r.ContentLength != size:
-		writeError(w, http.StatusBadRequest, validationError, fmt.Sprintf(
-			"The body has %d bytes, but this link accepts %d; ask the tool for a link with the right file_size", r.ContentLength, size))
-		return
+	u.Size = allowed.Size
+	if spent, err := h.Guard.Spent(u.r.Context(), link); err != nil || spent {
+		return h.used(u, err)
 	}
-	timeout := cmp.Or(h.StallTimeout, defaultStallTimeout)
-	body := &stallReader{body: r.Body, left: size, control: http.NewResponseController(w), timeout: timeout}
-	err = h.Library.Receive(r.Context(), key, size, by, body)
+	if err := h.Guard.Ready(); err != nil {
+		return contract.Errorf(contract.Unavailable, "The audit record cannot be written, so nothing was stored; try again later").Because(err)
+	}
+	if err := u.checkHeaders(); err != nil {
+		return err
+	}
+	body := &stallReader{
+		body: u.r.Body, left: allowed.Size, control: http.NewResponseController(u.w), timeout: cmp.Or(h.StallTimeout, defaultStallTimeout),
+		arrived: func() error { return h.spend(u, link) },
+	}
+	// A client that disconnects after its last byte does not cancel the write.
+	err = h.Library.Receive(context.WithoutCancel(u.r.Context()), allowed, body)
 	switch {
 	case err == nil:
 		stored := jsontree.Obj(
-			jsontree.M("status", jsontree.Str("success")), jsontree.M("path", jsontree.Str(key)), jsontree.M("file_size", jsontree.Int(size)))
-		writeJSON(w, http.StatusCreated, stored.Append(nil))
+			jsontree.M("status", jsontree.Str("success")), jsontree.M("path", jsontree.Str(u.Path)), jsontree.M("file_size", jsontree.Int(u.Size)))
+		u.answer = stored.Append(nil)
+		return nil
+	case body.refused != nil:
+		return body.refused
 	case errors.Is(body.err, os.ErrDeadlineExceeded):
-		writeError(w, http.StatusRequestTimeout, validationError,
-			fmt.Sprintf("The upload made no progress for %s and nothing was stored; send it again", body.timeout))
+		u.status = http.StatusRequestTimeout
+		return contract.Errorf(contract.Invalid, "The upload made no progress for %s and nothing was stored; send it again", body.timeout)
 	case body.err != nil:
-		writeError(w, http.StatusBadRequest, validationError, "The body ended early and nothing was stored; send it again")
-	default:
-		h.fail(w, r, err)
+		return contract.Errorf(contract.Invalid, "The body ended early and nothing was stored; send it again").Because(body.err)
+	case u.Effect:
+		return usedUp(err)
 	}
+	return err
+}
+
+// checkHeaders returns an error if the body cannot be the upload that the link permits.
+func (u *use) checkHeaders() error {
+	switch coding := u.r.Header.Get("Content-Encoding"); {
+	case coding != "" && coding != "identity":
+		u.status = http.StatusUnsupportedMediaType
+		return contract.Errorf(contract.Invalid, "The body is encoded as %q; send it without Content-Encoding", coding)
+	case u.r.ContentLength < 0:
+		u.status = http.StatusLengthRequired
+		return contract.Errorf(contract.Invalid, "The length of the body is unknown; send Content-Length: %d", u.Size)
+	case u.r.ContentLength != u.Size:
+		return contract.Errorf(contract.Invalid, "The body has %d bytes, but this link accepts %d; ask the tool for a link with the right file_size",
+			u.r.ContentLength, u.Size)
+	}
+	return nil
+}
+
+// spend uses up the link of an upload whose bytes have all arrived. It checks the link again,
+// because an upload may take long.
+func (h *Handler) spend(u *use, l Link) error {
+	ctx := context.WithoutCancel(u.r.Context())
+	if err := h.checkHolder(ctx, l, true); err != nil {
+		u.Admitted = false
+		return err
+	}
+	fresh, err := h.Guard.Spend(ctx, l)
+	if err != nil || !fresh {
+		return h.used(u, err)
+	}
+	u.Effect = true
+	return nil
+}
+
+// used returns the error for a link that was used before, or whose state is unknown because of err.
+func (h *Handler) used(u *use, err error) error {
+	if err != nil {
+		return contract.Errorf(contract.Unavailable, "Signed links cannot be used right now; try again").Because(err)
+	}
+	u.Admitted = false
+	return invalidLink(linkUsed)
+}
+
+// usedUp adds to the error of an upload that its link cannot be used again.
+func usedUp(err error) error {
+	failure := *contract.AsError(err)
+	failure.Message += " (this link is used up; ask upload_asset for a new one)"
+	return &failure
 }
 
 // stallReader reads a body as long as it makes progress, however slowly.
@@ -184,7 +295,11 @@ type stallReader struct {
 	control     *http.ResponseController
 	timeout     time.Duration
 	untilExtend int   // bytes until the deadline is extended
-	err         error // message reading failed
+	err         error // why reading failed
+	// arrived is called when all bytes have arrived, before the last are returned. If it returns an
+	// error, they are not.
+	arrived func() error
+	refused error // the error of arrived
 }
 
 // progressBytes is how many bytes must arrive within the timeout.
@@ -200,8 +315,11 @@ func (s *stallReader) Read(into []byte) (int, error) {
 	n, err := s.body.Read(into)
 	s.untilExtend -= n
 	s.left -= int64(n)
-	if s.left == 0 {
+	if s.left == 0 && n > 0 {
 		_ = s.control.SetReadDeadline(time.Time{}) // the deadline must not interrupt a slow store
+		if s.refused = s.arrived(); s.refused != nil {
+			return 0, s.refused
+		}
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		s.err = err

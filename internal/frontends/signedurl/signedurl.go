@@ -1,9 +1,10 @@
 // Package signedurl makes signed URLs for uploads and archives, and serves them together with the
-// public URLs of assets. A client needs nothing but HTTP to use them. The package does not store
-// content; a Library does.
+// URLs of assets. A client needs nothing but HTTP to use them. Every use is checked and recorded
+// like a call. The package does not store content; a Library does.
 package signedurl
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"remit/internal/contract"
+	"remit/internal/engine"
 )
 
 // Library holds the content behind the URLs. An error whose message the client may see is a
@@ -23,11 +25,31 @@ import (
 type Library interface {
 	// Asset opens an asset. The caller must close it.
 	Asset(ctx context.Context, key string) (*Asset, error)
-	// Receive stores an upload of exactly this size. If reading body fails or body ends early,
-	// Receive stores nothing and leaves the previous content unchanged.
-	Receive(ctx context.Context, key string, size int64, by string, body io.Reader) error
+	// Receive stores an upload. If reading body fails or body ends early, Receive stores nothing
+	// and leaves the previous content unchanged. It reads body at most once.
+	Receive(ctx context.Context, u Upload, body io.Reader) error
 	// Archive writes a book as a zip. It writes nothing before it has found the book.
 	Archive(ctx context.Context, bookID string, w io.Writer) error
+}
+
+// Guard decides who may use links, and records each use.
+type Guard interface {
+	// Reader returns who asks for an asset. The request has been authenticated.
+	Reader(r *http.Request) (principal string)
+	// Address returns the address of the client.
+	Address(r *http.Request) string
+	// Check returns nil if whoever got a link could still get it. A contract.Denied error says why
+	// not, as the end of a sentence.
+	Check(ctx context.Context, l Link, writes bool) error
+	// Spent reports whether a link was used. Another process may use it at the same time.
+	Spent(ctx context.Context, l Link) (bool, error)
+	// Spend uses up a link. It returns true for exactly one caller, in whichever process.
+	Spend(ctx context.Context, l Link) (bool, error)
+	// Ready returns an error if the use of a link could not be recorded.
+	Ready() error
+	// Record records the use of a link. The error means that something may have been stored without
+	// a record.
+	Record(ctx context.Context, u *engine.LinkUse) error
 }
 
 // Asset is the content of a file.
@@ -60,6 +82,7 @@ func AssetPath(key string) string { return assetPrefix + key }
 // Handler serves the URLs. Its fields must not change after the first request.
 type Handler struct {
 	Library Library
+	Guard   Guard
 	Signer  *Signer
 	Log     *slog.Logger
 	// Admit limits the requests in progress, together with those of other front ends. If it is nil,
@@ -74,18 +97,23 @@ const defaultStallTimeout = 30 * time.Second
 // Register adds the routes. It handles every method of its paths, so a catch-all route beside it
 // must not name a method.
 func (h *Handler) Register(mux *http.ServeMux) {
-	h.route(mux, assetPrefix, h.asset, http.MethodGet, http.MethodHead)
-	h.route(mux, uploadPrefix, h.upload, http.MethodPut)
-	h.route(mux, archivePrefix, h.archive, http.MethodGet, http.MethodHead)
+	h.route(mux, assetPrefix, engine.AssetLink, h.asset, http.MethodGet, http.MethodHead)
+	h.route(mux, uploadPrefix, engine.UploadLink, h.upload, http.MethodPut)
+	h.route(mux, archivePrefix, engine.ArchiveLink, h.archive, http.MethodGet, http.MethodHead)
 }
 
 // route serves the given methods of a path prefix and answers 405 to all others. The handler gets
 // the rest of the path exactly as it was sent: percent-encoding would give one file several URLs.
-func (h *Handler) route(mux *http.ServeMux, prefix string, serve func(http.ResponseWriter, *http.Request, string), methods ...string) {
+func (h *Handler) route(mux *http.ServeMux, prefix string, kind engine.LinkKind, serve func(*use) error, methods ...string) {
 	mux.HandleFunc(prefix, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		if slices.Contains(methods, r.Method) {
-			h.limitRequests(w, r, func() { serve(w, r, strings.TrimPrefix(r.URL.EscapedPath(), prefix)) })
+			h.limitRequests(w, r, func() {
+				u := &use{w: &sender{ResponseWriter: w}, r: r}
+				u.Kind, u.Started, u.Client, u.Address = kind, h.Signer.Now(), r.UserAgent(), h.Guard.Address(r)
+				u.Path = strings.TrimPrefix(r.URL.EscapedPath(), prefix)
+				h.finish(u, serve(u))
+			})
 			return
 		}
 		w.Header().Set("Allow", strings.Join(methods, ", "))
@@ -134,8 +162,9 @@ func errorContract() *contract.Contract {
 	}}
 }
 
-// fail answers a request that failed, and logs the cause, which the client does not see.
-func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
+// fail answers a request that failed, and logs the cause, which the client does not see. status is
+// that of the error, or 0 if its kind determines it.
+func (h *Handler) fail(w http.ResponseWriter, r *http.Request, status int, err error) {
 	failure := contract.AsError(err)
 	switch {
 	case r.Context().Err() != nil:
@@ -143,7 +172,7 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case failure.Kind == contract.Unavailable || failure.Kind == contract.Internal:
 		h.Log.Error("signed URL request failed", "path", r.URL.Path, "error", err)
 	}
-	writeJSON(w, failure.Kind.Status(), errorContract().Render(failure))
+	writeJSON(w, cmp.Or(status, failure.Kind.Status()), errorContract().Render(failure))
 }
 
 // writeError answers with an error that has an HTTP status of its own.

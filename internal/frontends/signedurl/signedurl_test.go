@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"remit/internal/contract"
+	"remit/internal/engine"
 	"remit/internal/frontends/signedurl"
 )
 
@@ -30,6 +31,9 @@ const (
 
 var noon = time.Date(2025, 11, 24, 12, 0, 0, 0, time.UTC)
 
+// anHour is a link of ann for an hour.
+var anHour = signedurl.Link{By: "ann@example.com", Credential: "token:t1", Expires: noon.Add(time.Hour)}
+
 // memLibrary is a library in memory.
 type memLibrary struct {
 	mu       sync.Mutex
@@ -38,6 +42,7 @@ type memLibrary struct {
 	asked    []string // keys of requested assets
 	open     int
 	received map[string]string
+	effects  int
 	by       string
 	err      error // returned by all methods
 	archive  func(ctx context.Context, w io.Writer) error
@@ -73,14 +78,15 @@ func (s *memLibrary) Asset(_ context.Context, key string) (*signedurl.Asset, err
 	}, nil
 }
 
-func (s *memLibrary) Receive(_ context.Context, key string, size int64, by string, body io.Reader) error {
-	data, err := io.ReadAll(io.LimitReader(body, size))
+func (s *memLibrary) Receive(ctx context.Context, u signedurl.Upload, body io.Reader) error {
+	data, err := io.ReadAll(io.LimitReader(body, u.Size))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err = errors.Join(s.err, err); err != nil {
+	if err = errors.Join(err, s.err, ctx.Err()); err != nil {
 		return err
 	}
-	s.received, s.by = map[string]string{key: string(data)}, by
+	s.received, s.by = map[string]string{u.Key: string(data)}, u.By
+	s.effects++
 	return nil
 }
 
@@ -98,9 +104,77 @@ func (s *memLibrary) Archive(ctx context.Context, bookID string, w io.Writer) er
 	return err
 }
 
+// guard is a Guard whose answers a test sets.
+type guard struct {
+	mu      sync.Mutex
+	check   func(l signedurl.Link, writes bool) error // nil accepts
+	spent   map[string]bool
+	fail    error // of Spent, Spend
+	full    error // of Ready
+	lost    error // of Record
+	looks   bool  // Spent knows what was spent
+	records []engine.LinkUse
+}
+
+func (*guard) Reader(*http.Request) string  { return "reader" }
+func (*guard) Address(*http.Request) string { return "192.0.2.1" }
+func (g *guard) Ready() error               { return g.full }
+
+func (g *guard) Check(_ context.Context, l signedurl.Link, writes bool) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.check == nil {
+		return nil
+	}
+	return g.check(l, writes)
+}
+
+func (g *guard) Spent(_ context.Context, l signedurl.Link) (bool, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.looks && g.spent[l.ID], g.fail
+}
+
+func (g *guard) Spend(_ context.Context, l signedurl.Link) (bool, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.fail != nil || g.spent[l.ID] {
+		return false, g.fail
+	}
+	g.spent[l.ID] = true
+	return true, nil
+}
+
+func (g *guard) Record(_ context.Context, u *engine.LinkUse) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.records = append(g.records, *u)
+	return g.lost
+}
+
+// expectRecord checks the last record: the kind of the link, who got it, and the outcome.
+func (g *guard) expectRecord(t *testing.T, kind engine.LinkKind, by string, outcome contract.Kind, admitted, effect bool) {
+	t.Helper()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.records) == 0 {
+		t.Error("nothing was recorded")
+		return
+	}
+	got, was := g.records[len(g.records)-1], contract.Kind("")
+	if got.Err != nil {
+		was = contract.AsError(got.Err).Kind
+	}
+	if got.Kind != kind || got.Principal != by || was != outcome || got.Admitted != admitted || got.Effect != effect ||
+		got.Address != "192.0.2.1" || got.Path == "" || got.Started != noon {
+		t.Errorf("recorded %+v, outcome %q", got, was)
+	}
+}
+
 // rig is a server with an in-memory library.
 type rig struct {
 	*memLibrary
+	*guard
 	*httptest.Server
 	handler *signedurl.Handler
 	signer  *signedurl.Signer
@@ -110,12 +184,12 @@ type rig struct {
 
 func serve(t *testing.T) *rig {
 	t.Helper()
-	r := &rig{now: noon, memLibrary: &memLibrary{
+	r := &rig{now: noon, guard: &guard{spent: map[string]bool{}, looks: true}, memLibrary: &memLibrary{
 		assets: map[string]string{drawing: "<svg/>", photo: "0123456789", notes: "Grüße", page: "<p>", deck: "%PDF", film: "film"},
 		types:  map[string]string{drawing: "image/svg+xml", photo: "image/png", notes: "text/plain", page: "text/html", deck: "application/pdf"},
 	}}
 	r.signer = &signedurl.Signer{Secret: func() ([]byte, error) { return []byte("secret"), nil }, LibraryID: "file:///library", Now: func() time.Time { return r.now }}
-	r.handler = &signedurl.Handler{Library: r.memLibrary, Signer: r.signer, Log: slog.New(slog.NewTextHandler(&r.log, nil))}
+	r.handler = &signedurl.Handler{Library: r.memLibrary, Guard: r.guard, Signer: r.signer, Log: slog.New(slog.NewTextHandler(&r.log, nil))}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", http.NotFound)
 	r.handler.Register(mux)
@@ -215,8 +289,8 @@ func TestAdmit(t *testing.T) {
 func TestErrors(t *testing.T) {
 	r := serve(t)
 	fail := func(err error) {
-		r.mu.Lock()
-		defer r.mu.Unlock()
+		r.memLibrary.mu.Lock()
+		defer r.memLibrary.mu.Unlock()
 		r.err = err
 	}
 	for _, tc := range []struct {
@@ -231,8 +305,8 @@ func TestErrors(t *testing.T) {
 		{contract.Errorf(contract.Conflict, "Content changed"), 409, "ConflictError"},
 	} {
 		fail(tc.err)
-		upload, _ := r.signer.Upload(film, 4, "ann", noon.Add(time.Hour))
-		archive, _ := r.signer.Archive("ai", noon.Add(time.Hour))
+		upload, _ := r.signer.Upload(signedurl.Upload{Key: film, Size: 4}, anHour)
+		archive, _ := r.signer.Archive("ai", anHour)
 		for _, got := range []answer{
 			r.ask(t, http.MethodGet, signedurl.AssetPath(photo), nil),
 			r.ask(t, http.MethodPut, upload, strings.NewReader("film")),

@@ -11,12 +11,14 @@ import (
 	"testing"
 	"time"
 
+	"remit/internal/contract"
+	"remit/internal/engine"
 	"remit/internal/frontends/signedurl"
 )
 
 func (r *rig) uploadLink(t *testing.T) string {
 	t.Helper()
-	link, err := r.signer.Upload(film, 4, "ann@example.com", noon.Add(time.Hour))
+	link, err := r.signer.Upload(signedurl.Upload{Key: film, Size: 4}, anHour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,8 +28,8 @@ func (r *rig) uploadLink(t *testing.T) string {
 // expectNothingReceived checks that the library got no upload.
 func (r *rig) expectNothingReceived(t *testing.T) {
 	t.Helper()
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.memLibrary.mu.Lock()
+	defer r.memLibrary.mu.Unlock()
 	if r.received != nil {
 		t.Errorf("the library got %v", r.received)
 	}
@@ -35,8 +37,8 @@ func (r *rig) expectNothingReceived(t *testing.T) {
 
 // reset clears what the library got.
 func (r *rig) reset() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.memLibrary.mu.Lock()
+	defer r.memLibrary.mu.Unlock()
 	r.received = nil
 }
 
@@ -51,10 +53,14 @@ func TestUpload(t *testing.T) {
 	if want := `{"status":"success","path":"` + film + `","file_size":4}`; got.StatusCode != http.StatusCreated || got.body != want {
 		t.Errorf("got %d %s", got.StatusCode, got.body)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.memLibrary.mu.Lock()
+	defer r.memLibrary.mu.Unlock()
 	if r.received[film] != "FILM" || r.by != "ann@example.com" {
 		t.Errorf("the library got %v by %s", r.received, r.by)
+	}
+	r.expectRecord(t, engine.UploadLink, "ann@example.com", "", true, true)
+	if last := r.records[len(r.records)-1]; last.Size != 4 || last.Path != film || last.Link == "" {
+		t.Errorf("recorded %+v", last)
 	}
 }
 
@@ -62,12 +68,12 @@ func TestUpload(t *testing.T) {
 func TestUploadRejected(t *testing.T) {
 	r := serve(t)
 	link := r.uploadLink(t)
-	archive, _ := r.signer.Archive("ai", noon.Add(time.Hour))
+	archive, _ := r.signer.Archive("ai", anHour)
 	signature := link[strings.Index(link, "signature=")+len("signature="):]
 	signature, _, _ = strings.Cut(signature, "&")
 	other := *r.signer
 	other.LibraryID = "file:///elsewhere"
-	foreign, _ := other.Upload(film, 4, "ann@example.com", noon.Add(time.Hour))
+	foreign, _ := other.Upload(signedurl.Upload{Key: film, Size: 4}, anHour)
 	for name, altered := range map[string]string{
 		"no query":            "/upload/" + film,
 		"another key":         strings.Replace(link, "film.mp4", "other.mp4", 1),
@@ -76,6 +82,9 @@ func TestUploadRejected(t *testing.T) {
 		"another size":        with(link, "size", "5"),
 		"a later end":         with(link, "expires", "99999999999"),
 		"somebody else":       with(link, "by", "eve"),
+		"another token":       with(link, "for", "local"),
+		"another id":          with(link, "id", "x"),
+		"an earlier start":    with(link, "issued", "0"),
 		"an empty signature":  with(link, "signature", ""),
 		"a short signature":   with(link, "signature", signature[:63]),
 		"a capital signature": with(link, "signature", strings.ToUpper(signature)),
@@ -88,6 +97,7 @@ func TestUploadRejected(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r.ask(t, http.MethodPut, altered, strings.NewReader("FILM")).expectError(t, http.StatusForbidden, "InvalidLinkError")
 			r.expectNothingReceived(t)
+			r.expectRecord(t, engine.UploadLink, "", contract.Denied, false, false)
 		})
 	}
 }
@@ -101,6 +111,7 @@ func TestUploadExpires(t *testing.T) {
 		t.Errorf("got %d %s", got.StatusCode, got.body)
 	}
 	r.reset()
+	link = r.uploadLink(t)
 	r.now = noon.Add(time.Hour)
 	got := r.ask(t, http.MethodPut, link, strings.NewReader("FILM"))
 	if got.expectError(t, http.StatusForbidden, "InvalidLinkError"); !strings.Contains(got.body, "expired") {
@@ -182,10 +193,10 @@ func TestNoSecret(t *testing.T) {
 	link := r.uploadLink(t)
 	r.signer.Secret = func() ([]byte, error) { return nil, errors.New("the database is away") }
 	r.ask(t, http.MethodPut, link, strings.NewReader("FILM")).expectError(t, http.StatusServiceUnavailable, "StorageError")
-	if _, err := r.signer.Upload(film, 4, "ann", noon); err == nil {
+	if _, err := r.signer.Upload(signedurl.Upload{Key: film, Size: 4}, anHour); err == nil {
 		t.Error("a link was made")
 	}
-	if _, err := r.signer.Archive("ai", noon); err == nil {
+	if _, err := r.signer.Archive("ai", anHour); err == nil {
 		t.Error("a link was made")
 	}
 }
@@ -193,7 +204,7 @@ func TestNoSecret(t *testing.T) {
 // FuzzUploadLink checks that no altered URL is accepted.
 func FuzzUploadLink(f *testing.F) {
 	signer := &signedurl.Signer{Secret: func() ([]byte, error) { return []byte("secret"), nil }, Now: func() time.Time { return noon }}
-	good, err := signer.Upload(film, 4, "ann", noon.Add(time.Hour))
+	good, err := signer.Upload(signedurl.Upload{Key: film, Size: 4}, anHour)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -204,9 +215,9 @@ func FuzzUploadLink(f *testing.F) {
 	f.Add(film+"/", strings.Replace(query, "size=4", "size=%34", 1))
 	f.Add("", "expires=1&signature=%00;")
 	f.Fuzz(func(t *testing.T, key, query string) {
-		size, by, err := signedurl.ReadUpload(signer, key, query)
-		if err == nil && (key != film || size != 4 || by != "ann") {
-			t.Errorf("%q with %q is accepted for %d bytes of %s", key, query, size, by)
+		upload, link, err := signedurl.ReadUpload(signer, key, query)
+		if err == nil && (upload != signedurl.Upload{Key: film, Size: 4, By: anHour.By} || link.Credential != anHour.Credential || link.ID == "") {
+			t.Errorf("%q with %q is accepted as %+v of %+v", key, query, upload, link)
 		}
 	})
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"remit/internal/toolsets/books"
 )
@@ -39,11 +38,6 @@ func OpenDisk(dir string) (*Disk, error) {
 
 // Name returns the name of this store in registries.
 func (d *Disk) Name() string { return "fs" }
-
-// SignPut returns no URL: only this program accepts uploads to a disk.
-func (d *Disk) SignPut(context.Context, string, int64, time.Duration) (books.SignedUpload, bool, error) {
-	return books.SignedUpload{}, false, nil
-}
 
 // Open returns the current content of an object. A later write replaces the file, and does not
 // change the content that is being read.

@@ -174,9 +174,6 @@ func TestS3CredentialSources(t *testing.T) {
 			if got := load(t, s, "books/b/x"); got != "1" {
 				t.Errorf("read %q", got)
 			}
-			if status := send(t, sign(t, s, "books/b/y", 5), "12345"); status != http.StatusOK {
-				t.Errorf("an upload to a presigned URL is answered with %d", status)
-			}
 		})
 	}
 }
@@ -308,9 +305,6 @@ func TestS3CredentialsFail(t *testing.T) {
 		_, err := s.Stat(t.Context(), "books/b/x")
 		if err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), theSecret) {
 			t.Errorf("error %v, want %q", err, name)
-		}
-		if _, _, err := s.SignPut(t.Context(), "books/b/x", 1, time.Minute); err == nil {
-			t.Error("an upload was signed without credentials")
 		}
 	}
 	if len(script.asked) > 0 {

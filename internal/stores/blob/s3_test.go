@@ -11,8 +11,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/minio/minio-go/v7"
 
@@ -64,99 +62,19 @@ func load(t testing.TB, s *S3, key string) string {
 	return string(content)
 }
 
-// send sends content to a presigned URL, like any HTTP client.
-func send(t testing.TB, address, content string) int {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, address, strings.NewReader(content))
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response.Body.Close()
-	return response.StatusCode
-}
-
-func sign(t testing.TB, s *S3, key string, size int64) string {
-	t.Helper()
-	signed, ok, err := s.SignPut(t.Context(), key, size, 15*time.Minute)
-	if err != nil || !ok {
-		t.Fatalf("sign: %v, error %v", ok, err)
-	}
-	if want := fmt.Sprint(size); len(signed.Headers) != 1 || signed.Headers["Content-Length"] != want {
-		t.Errorf("headers are %v", signed.Headers)
-	}
-	return signed.URL
-}
-
-// signLongAgo is sign in the year 2000, when time begins in synctest.
-func signLongAgo(t *testing.T, s *S3, key string, size int64) string {
-	t.Helper()
-	var address string
-	synctest.Test(t, func(t *testing.T) { address = sign(t, s, key, size) })
-	return address
-}
-
-func TestS3SignPut(t *testing.T) {
-	s := newS3(t)
-	const key = "books/b/assets/images/a.png"
-	address := sign(t, s, key, 5)
-	for _, c := range []struct{ name, address, content string }{
-		{"a byte more", address, "123456"},
-		{"a byte less", address, "1234"},
-		{"nothing", address, ""},
-		{"another key", strings.Replace(address, "a.png", "b.png", 1), "12345"},
-		{"another signature", address[:len(address)-4] + "0000", "12345"},
-		{"a longer life", strings.Replace(address, "X-Amz-Expires=900", "X-Amz-Expires=9000", 1), "12345"},
-		{"no signature", strings.Split(address, "?")[0], "12345"},
-		{"expired", signLongAgo(t, s, key, 5), "12345"},
-	} {
-		if status := send(t, c.address, c.content); status < 400 || status > 499 {
-			t.Errorf("%s is answered with %d", c.name, status)
-		}
-	}
-	for o, err := range s.List(t.Context(), "") {
-		t.Errorf("stored: %+v, error %v", o, err)
-	}
-	if status := send(t, address, "12345"); status != http.StatusOK {
-		t.Errorf("what was signed is answered with %d", status)
-	}
-	if got := load(t, s, key); got != "12345" {
-		t.Errorf("stored: %q", got)
-	}
-	if strings.Contains(address, s3test.Start(t).Secret) {
-		t.Error("the URL contains the secret")
-	}
-}
-
-func TestS3SignPutRefuses(t *testing.T) {
-	s := clientOf(t, "http://127.0.0.1:1")
-	if _, ok, err := s.SignPut(t.Context(), "books/b/x", 0, time.Minute); ok || err != nil {
-		t.Errorf("an empty object: %v, error %v", ok, err)
-	}
-	if _, _, err := s.SignPut(t.Context(), "books/../x", 1, time.Minute); !errors.Is(err, books.ErrPathConflict) {
-		t.Errorf("no key: error %v", err)
-	}
-	if _, _, err := s.SignPut(t.Context(), "books/b/x", 1, time.Millisecond); err == nil {
-		t.Error("a URL that expires immediately was signed")
-	}
-	signed, _, err := s.SignPut(t.Context(), "books/b/x", 1, 1000*time.Hour)
-	if err != nil || !strings.Contains(signed.URL, "X-Amz-Expires=604800&") {
-		t.Errorf("longer than S3 allows: %s, error %v", signed.URL, err)
-	}
-}
-
-// TestS3Uploaded checks that an object uploaded through a presigned URL, which has no stored hash,
-// behaves like any other object.
+// TestS3Uploaded checks that an object of another program, which has no stored hash, behaves like
+// any other object.
 func TestS3Uploaded(t *testing.T) {
 	s := newS3(t)
 	const key = "books/b/assets/images/a.png"
 	upload := func(content string) {
 		t.Helper()
-		if status := send(t, sign(t, s, key, int64(len(content))), content); status != http.StatusOK {
-			t.Fatal(status)
+		body, err := uploadOf(strings.NewReader(content), int64(len(content)))
+		if err == nil {
+			_, err = s.putWhole(t.Context(), key, body, minio.PutObjectOptions{}, &exchange{})
+		}
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
 	large := strings.Repeat("uploaded ", 300<<10)
@@ -205,25 +123,12 @@ func TestS3Signatures(t *testing.T) {
 		if err := s.empty(t.Context(), key); !errors.Is(err, books.ErrPathConflict) {
 			t.Errorf("list %q: error %v", key, err)
 		}
-		if status := send(t, mustPresign(t, s, key), "x"); status != http.StatusOK {
-			t.Errorf("upload %q: %d", key, status)
-		}
 	}
 	for o, err := range s.List(t.Context(), "") {
 		if err != nil || o.Key != "plain" {
 			t.Errorf("listed: %+v, error %v", o, err)
 		}
 	}
-}
-
-// mustPresign signs a key that SignPut would refuse.
-func mustPresign(t testing.TB, s *S3, key string) string {
-	t.Helper()
-	signed, err := s.presign(t.Context(), key, 1, time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return signed
 }
 
 func TestS3Pages(t *testing.T) {

@@ -25,3 +25,11 @@ func (db *DB) UseOnce(ctx context.Context, token string, now, expires time.Time)
 		return changesOne(tx.ExecContext(ctx, spendOnce, token, micros(expires)))
 	})
 }
+
+const findSpent = `SELECT token FROM spent_tokens WHERE token = $1`
+
+// Used reports whether a single-use token was used. Another process may use it at the same time.
+func (db *DB) Used(ctx context.Context, token string) (bool, error) {
+	_, found, err := lookUp(ctx, db, "look up a spent token", findSpent, scanValue[string], token)
+	return found, err
+}

@@ -271,9 +271,6 @@ func isCompressed(name string) bool {
 	}
 }
 
-// archiveTTL is the lifetime of the URL of an archive.
-const archiveTTL = time.Hour
-
 // ArchiveIn is the input of get_book_archive.
 type ArchiveIn struct {
 	BookID string `json:"book_id"`
@@ -302,14 +299,13 @@ func (t *Tools) Archive(ctx context.Context, in ArchiveIn) (ArchiveOut, error) {
 	if err != nil {
 		return ArchiveOut{}, err
 	}
-	expires := t.Now().UTC().Truncate(time.Second).Add(archiveTTL)
-	address, err := t.Links.Archive(ctx, in.BookID, expires)
+	link, err := t.Links.Archive(ctx, in.BookID)
 	if err != nil {
 		return ArchiveOut{}, failure(ctx, err)
 	}
 	out := ArchiveOut{
-		Status: "success", ArchiveURL: address, ExpiresAt: expires,
-		FileCount: len(files), Format: "zip", ValidFor: int(archiveTTL / time.Second), note: t.linkNote(),
+		Status: "success", ArchiveURL: link.URL, ExpiresAt: link.Expires,
+		FileCount: len(files), Format: "zip", ValidFor: link.Seconds(), note: t.linkNote(),
 	}
 	for i := range files {
 		out.TotalSizeBytes += files[i].Size

@@ -434,22 +434,22 @@ func TestArchiveOfNothing(t *testing.T) {
 // archiveLinks creates URLs of archives only.
 type archiveLinks struct{ books.Links }
 
-func (archiveLinks) Archive(_ context.Context, bookID string, expires time.Time) (string, error) {
-	return fmt.Sprintf("https://links.example/%s?%d", bookID, expires.Unix()), nil
+func (archiveLinks) Archive(_ context.Context, bookID string) (books.Link, error) {
+	noon := time.Date(2025, 11, 24, 12, 0, 0, 0, time.UTC)
+	return books.Link{URL: "https://links.example/" + bookID, Issued: noon, Expires: noon.Add(50 * time.Minute)}, nil
 }
 
 // TestArchiveAnswer checks the answer of get_book_archive.
 func TestArchiveAnswer(t *testing.T) {
 	a := &readOnlyStore{files: map[string][]byte{"books/ai/lessons/a.md": prose(10), "books/ai/lessons/b.md": prose(20), "books/ai2/lessons/c.md": prose(30)}}
-	now := time.Date(2025, 11, 24, 13, 0, 0, 999, time.FixedZone("", 3600))
-	tools := &books.Tools{Library: a.library(), Links: archiveLinks{}, Now: func() time.Time { return now }}
+	tools := &books.Tools{Library: a.library(), Links: archiveLinks{}}
 	got, err := tools.Archive(t.Context(), books.ArchiveIn{BookID: "ai"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := books.ArchiveOut{
-		Status: "success", ArchiveURL: "https://links.example/ai?1763989200", ExpiresAt: time.Date(2025, 11, 24, 13, 0, 0, 0, time.UTC),
-		FileCount: 2, TotalSizeBytes: 30, Format: "zip", ValidFor: 3600,
+		Status: "success", ArchiveURL: "https://links.example/ai", ExpiresAt: time.Date(2025, 11, 24, 12, 50, 0, 0, time.UTC),
+		FileCount: 2, TotalSizeBytes: 30, Format: "zip", ValidFor: 3000,
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(books.ArchiveOut{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -53,11 +53,11 @@ func (l *Library) Receive(ctx context.Context, u Upload, r io.Reader) error {
 	sent := false
 	_, err = l.write(ctx, h, path, content{size: u.Size, open: func() (io.ReadCloser, error) {
 		if sent {
-			return nil, contract.Errorf(contract.Conflict, "Somebody else stored %s meanwhile; send it again", u.Key).With("path", u.Key)
+			return nil, contract.Errorf(contract.Conflict, "Somebody else stored %s meanwhile, so nothing was stored", u.Key).With("path", u.Key)
 		}
 		sent = true
 		return io.NopCloser(&exactly{r, u.Size}), nil
-	}}, edit{by: u.By, op: opUpload})
+	}}, edit{by: u.By, op: opUpload, seen: u.Seen})
 	return err
 }
 
@@ -82,25 +82,6 @@ func (e *exactly) Read(p []byte) (int, error) {
 	default:
 		return n, err
 	}
-}
-
-// announce records in the history that an upload URL was created, and keeps a copy of the current
-// object. It must do so now, because the client will send the bytes directly to the store, without
-// this process.
-func (l *Library) announce(ctx context.Context, h location, path string, size int64, by string) (replaces bool, err error) {
-	err = l.retry(ctx, h.key(path), func() error {
-		old, err := current(ctx, h.store, h.key(path))
-		if err != nil {
-			return err
-		}
-		replaces = old.Hash != ""
-		now := l.Now().UTC()
-		return l.record(ctx, h, path, logKey(h.book.ID, path, l.ids.next(now), by), &entry{At: now, By: by, Op: opUploadURL, Old: old.Hash, Size: size})
-	})
-	if err != nil {
-		return replaces, err
-	}
-	return replaces, l.register(ctx, h)
 }
 
 // described returns the details of assets. history is a path that contains all the assets; who

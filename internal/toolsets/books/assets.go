@@ -14,11 +14,8 @@ import (
 	"remit/internal/engine"
 )
 
-// Sizes of assets. An asset of at least presignedFrom bytes is uploaded to its own URL.
-const (
-	presignedFrom = 10 << 20
-	uploadTime    = time.Hour // lifetime of an upload URL
-)
+// presignedFrom is the size in bytes from which an asset is uploaded to its own URL.
+const presignedFrom = 10 << 20
 
 // UploadAssetIn is the input of upload_asset: an asset, or the size of one to be uploaded.
 type UploadAssetIn struct {
@@ -97,7 +94,9 @@ func (in UploadAssetIn) changed(name string) string {
 	return name
 }
 
-// presigned returns an upload URL for an asset: the store's own if it has one, ours otherwise.
+// presigned returns an upload URL for an asset. It is always one of this program, also if the store
+// could sign one: a URL of the store would outlive the caller's token, work more than once, and
+// leave no record.
 func (t *Tools) presigned(ctx context.Context, in UploadAssetIn, name string) (UploadAssetOut, error) {
 	h, err := t.Library.writable(ctx, in.BookID)
 	if err != nil {
@@ -105,6 +104,10 @@ func (t *Tools) presigned(ctx context.Context, in UploadAssetIn, name string) (U
 	}
 	path, size := assetPath(in.AssetType, name), *in.FileSize
 	key := h.key(path)
+	old, err := h.store.Stat(ctx, key) // refuses what the secret policy denies
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return UploadAssetOut{}, failureAt(ctx, key, err)
+	}
 	if err := t.Library.checkSeen(ctx, h, path); err != nil {
 		return UploadAssetOut{}, err
 	}
@@ -112,27 +115,14 @@ func (t *Tools) presigned(ctx context.Context, in UploadAssetIn, name string) (U
 	if err != nil {
 		return UploadAssetOut{}, failure(ctx, err)
 	}
-	replaces := false
-	signed, own, err := h.store.SignPut(ctx, key, size, uploadTime)
-	switch {
-	case err != nil:
-	case own: // the store does not report when the bytes have arrived
-		replaces, err = t.Library.announce(ctx, h, path, size, by(ctx))
-	default:
-		_, missing := h.store.Stat(ctx, key)
-		replaces = missing == nil
-		signed, err = t.Links.Upload(ctx, Upload{Key: key, Size: size, By: by(ctx)}, t.Now().Add(uploadTime))
-	}
+	link, err := t.Links.Upload(ctx, Upload{Key: key, Size: size, By: by(ctx), Seen: engine.Seen(ctx)})
 	if err != nil {
 		return UploadAssetOut{}, failure(ctx, err)
 	}
-	if signed.Headers == nil {
-		signed.Headers = map[string]string{}
-	}
 	return UploadAssetOut{
-		Status: "presigned_url", Method: "presigned", UploadURL: signed.URL, CDNURL: url,
-		ExpiresIn: int(uploadTime / time.Second), Headers: &signed.Headers,
-		Filename: in.changed(name), Replaced: replaces, note: t.linkNote(),
+		Status: "presigned_url", Method: "presigned", UploadURL: link.URL, CDNURL: url,
+		ExpiresIn: link.Seconds(), Headers: &map[string]string{},
+		Filename: in.changed(name), Replaced: old.Key != "", note: t.linkNote(),
 	}, nil
 }
 

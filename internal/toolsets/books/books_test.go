@@ -23,12 +23,18 @@ func (links) Asset(_ context.Context, key string) (string, error) {
 	return "https://cdn.example/" + key, nil
 }
 
-func (links) Upload(_ context.Context, u books.Upload, _ time.Time) (books.SignedUpload, error) {
-	return books.SignedUpload{URL: "https://files.example/upload/" + u.Key}, nil
+func (links) Upload(_ context.Context, u books.Upload) (books.Link, error) {
+	return hourLink("https://files.example/upload/" + u.Key), nil
 }
 
-func (links) Archive(_ context.Context, bookID string, _ time.Time) (string, error) {
-	return "https://files.example/archives/" + bookID + ".zip", nil
+func (links) Archive(_ context.Context, bookID string) (books.Link, error) {
+	return hourLink("https://files.example/archives/" + bookID + ".zip"), nil
+}
+
+// hourLink returns a link that lives for an hour.
+func hourLink(url string) books.Link {
+	now := time.Now().UTC().Truncate(time.Second)
+	return books.Link{URL: url, Issued: now, Expires: now.Add(books.LinkTTL)}
 }
 
 // testServer is an engine that serves the books of a folder.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"iter"
-	"time"
 
 	"remit/internal/contract"
 )
@@ -67,14 +66,6 @@ func (g guarded) Delete(ctx context.Context, key string, c Cond) (bool, error) {
 		return false, err
 	}
 	return g.Store.Delete(ctx, key, c)
-}
-
-// SignPut implements Store.
-func (g guarded) SignPut(ctx context.Context, key string, size int64, ttl time.Duration) (SignedUpload, bool, error) {
-	if err := g.check(key); err != nil {
-		return SignedUpload{}, false, err
-	}
-	return g.Store.SignPut(ctx, key, size, ttl)
 }
 
 // List implements Store.

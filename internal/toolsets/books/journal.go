@@ -20,12 +20,11 @@ import (
 
 // The operations that the history records.
 const (
-	opWrite     = "write"
-	opDelete    = "delete"
-	opUpload    = "upload"
-	opUploadURL = "upload-url" // an upload URL was issued
-	opImport    = "import"
-	opRestore   = "restore"
+	opWrite   = "write"
+	opDelete  = "delete"
+	opUpload  = "upload"
+	opImport  = "import"
+	opRestore = "restore"
 )
 
 // maxTries limits how often a change is tried again because others changed the file meanwhile.

@@ -23,9 +23,8 @@ import (
 // faulty is a store that fails for chosen operations and keys.
 type faulty struct {
 	books.Store
-	name  string // "" means the name of the wrapped store
-	signs bool   // whether it has upload URLs
-	fail  func(act, key string) error
+	name string // "" means the name of the wrapped store
+	fail func(act, key string) error
 }
 
 var errBroken = errors.New("disk /srv/library is on fire")
@@ -70,13 +69,6 @@ func (f *faulty) Delete(ctx context.Context, key string, c books.Cond) (bool, er
 		return false, err
 	}
 	return f.Store.Delete(ctx, key, c)
-}
-
-func (f *faulty) SignPut(ctx context.Context, key string, size int64, ttl time.Duration) (books.SignedUpload, bool, error) {
-	if f.signs {
-		return books.SignedUpload{URL: "https://s3.example/" + key, Headers: map[string]string{"Content-Length": fmt.Sprint(size)}}, true, nil
-	}
-	return f.Store.SignPut(ctx, key, size, ttl)
 }
 
 // onFaulty returns a server whose store fails as fail decides.
@@ -306,7 +298,7 @@ func TestTwoStores(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.stores.Other = &faulty{Store: other, name: "s3", signs: true}
+	d.stores.Other = &faulty{Store: other, name: "s3"}
 	d.given(t, "registry.yaml", "books:\n  - {book_id: far, title: Far, storage_backend: s3, created_at: 2025-01-01, status: active}\n")
 	d.given(t, "books/far/left-behind.md", "x\n")
 	d.does(t, "write_content", `{"book_id":"far","path":"a.md","content":"x\n"}`)
@@ -422,23 +414,35 @@ func TestReceive(t *testing.T) {
 	}
 }
 
-// TestUploadsDirectToTheStore: the store receives the bytes itself, so the history is written when
-// the URL is issued.
-func TestUploadsDirectToTheStore(t *testing.T) {
+// TestReceiveIsBoundToConsent checks that an upload replaces only the asset that a person saw who
+// approved it.
+func TestReceiveIsBoundToConsent(t *testing.T) {
 	d := serve(t)
-	d.stores.Main = &faulty{Store: d.stores.Main, signs: true}
-	d.does(t, "upload_asset", `{"book_id":"abc","asset_type":"videos","filename":"a.mp4","binary_data":"AAEC"}`)
-	got := d.does(t, "upload_asset", `{"book_id":"abc","asset_type":"videos","filename":"a.mp4","file_size":10485760}`)
-	want := `{"status":"presigned_url","method":"presigned","upload_url":"https://s3.example/books/abc/assets/videos/a.mp4","cdn_url":"https://cdn.example/books/abc/assets/videos/a.mp4","replaced":true,"expires_in":3600,"headers":{"Content-Length":"10485760"}}`
-	if text(got) != want {
-		t.Errorf("got %s\nwant %s", text(got), want)
+	const key = "books/abc/assets/videos/a.mp4"
+	receive := func(seen, body string) error {
+		return d.library.Receive(t.Context(), books.Upload{Key: key, Size: int64(len(body)), By: "bob", Seen: seen}, strings.NewReader(body))
 	}
-	old := hash("\x00\x01\x02")
-	if got := d.log(t, "abc", "assets/videos/a.mp4"); len(got) != 2 || !strings.HasPrefix(got[1], fmt.Sprintf("upload-url ann %.6s", old)) {
-		t.Errorf("the history is %q", got)
+	if err := receive("absent", "one"); err != nil {
+		t.Fatal(err)
 	}
-	if got := d.stored(t, ".history/abc/objects/"+old); len(got) != 1 {
-		t.Error("what was there is not kept")
+	for _, seen := range []string{"absent", hash("another")} {
+		if err := receive(seen, "two"); contract.AsError(err).Kind != contract.Conflict {
+			t.Errorf("for %s: %v", seen, err)
+		}
+	}
+	if err := receive(hash("one"), "two"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestReceiveAppliesSecretPolicy checks that a link does not store what the policy denies, whatever
+// it was when the link was issued.
+func TestReceiveAppliesSecretPolicy(t *testing.T) {
+	d := serve(t)
+	const key = "books/abc/assets/images/server.pem"
+	err := d.library.Receive(t.Context(), books.Upload{Key: key, Size: 3, By: "bob"}, strings.NewReader("abc"))
+	if contract.AsError(err).Kind != contract.Denied || len(d.stored(t, "")) != 0 {
+		t.Errorf("error %v, stored %q", err, d.stored(t, ""))
 	}
 }
 

@@ -31,9 +31,6 @@ type Store interface {
 	Delete(ctx context.Context, key string, c Cond) (existed bool, err error)
 	// List returns the objects whose keys begin with prefix, in byte order of their keys.
 	List(ctx context.Context, prefix string) iter.Seq2[Object, error]
-	// SignPut returns a URL that accepts an object of exactly this size by HTTP PUT, from anybody
-	// who has the URL, until ttl has passed. It returns false if the store has no such URLs.
-	SignPut(ctx context.Context, key string, size int64, ttl time.Duration) (SignedUpload, bool, error)
 }
 
 // Object describes what is stored at a key.
@@ -58,12 +55,6 @@ type Body struct {
 type Cond struct {
 	Absent bool   // no object exists
 	Hash   string // the existing object has this SHA-256
-}
-
-// SignedUpload is a URL that accepts an upload, with the headers that the client must send.
-type SignedUpload struct {
-	URL     string
-	Headers map[string]string
 }
 
 var (
@@ -98,16 +89,31 @@ func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
 type Links interface {
 	// Asset returns the URL at which the asset with this key is served.
 	Asset(ctx context.Context, key string) (string, error)
-	// Upload returns a URL that accepts an upload, for stores that have no upload URLs of their
-	// own.
-	Upload(ctx context.Context, u Upload, expires time.Time) (SignedUpload, error)
+	// Upload returns a URL that accepts one upload.
+	Upload(ctx context.Context, u Upload) (Link, error)
 	// Archive returns a URL that streams a book as a zip.
-	Archive(ctx context.Context, bookID string, expires time.Time) (string, error)
+	Archive(ctx context.Context, bookID string) (Link, error)
 }
+
+// LinkTTL is the longest lifetime of the URL of an upload or an archive.
+const LinkTTL = time.Hour
+
+// Link is a URL with an expiry.
+type Link struct {
+	URL     string
+	Issued  time.Time // in UTC, to a second
+	Expires time.Time // in UTC, to a second
+}
+
+// Seconds returns how long the URL lives.
+func (l Link) Seconds() int { return int(l.Expires.Sub(l.Issued) / time.Second) }
 
 // Upload describes the one upload that an upload URL permits.
 type Upload struct {
 	Key  string
 	Size int64
 	By   string // the principal who requested it
+	// Seen is the state of the asset that a person saw who approved the upload; "" if nobody was
+	// asked.
+	Seen string
 }
