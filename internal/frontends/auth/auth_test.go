@@ -158,6 +158,32 @@ func TestRequired(t *testing.T) {
 	})
 }
 
+// TestCheckAnonymous checks that a token counts at once, and that doubt is not a denial.
+func TestCheckAnonymous(t *testing.T) {
+	g := newRig(t)
+	kind := func() contract.Kind {
+		if err := g.CheckAnonymous(t.Context()); err != nil {
+			return contract.AsError(err).Kind
+		}
+		return ""
+	}
+	if got := kind(); got != "" {
+		t.Errorf("without tokens: %s", got)
+	}
+	g.tokens.err = errors.New("the database is away")
+	if got := kind(); got != contract.Unavailable {
+		t.Errorf("with the database away: %q", got)
+	}
+	g.tokens.err, g.tokens.any = nil, true
+	if got := kind(); got != contract.Denied {
+		t.Errorf("with a token: %q", got)
+	}
+	g.Mode = auth.Off
+	if got := kind(); got != "" {
+		t.Errorf("with identity off: %s", got)
+	}
+}
+
 // TestRequiredClockSetBack checks that a clock set back expires the cached result.
 func TestRequiredClockSetBack(t *testing.T) {
 	g := newRig(t)

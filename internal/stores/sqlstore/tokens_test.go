@@ -30,6 +30,11 @@ func TestSpend(t *testing.T) {
 				t.Errorf("%s: fresh %v, error %v", c.name, fresh, err)
 			}
 		}
+		for token, want := range map[string]bool{"d": true, "e": false} {
+			if used, err := db.Used(t.Context(), token); err != nil || used != want {
+				t.Errorf("%s is used: %v, error %v", token, used, err)
+			}
+		}
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}
