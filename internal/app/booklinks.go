@@ -110,7 +110,7 @@ func (l *bookLinks) signed(ctx context.Context, sign func(signedurl.Link) (strin
 	if !expires.After(now) {
 		return books.Link{}, contract.Errorf(contract.Denied, "The token expires within a second, so it gets no link; use another token")
 	}
-	address, err := l.at(sign(signedurl.Link{By: engine.CallerOf(ctx).Principal, Credential: credential.ID, Expires: expires}))
+	address, err := l.at(sign(signedurl.Link{By: engine.CallerOf(ctx).Principal, Credential: credential.String(), Expires: expires}))
 	return books.Link{URL: address, Issued: now, Expires: expires}, err
 }
 
@@ -126,13 +126,13 @@ func (l *bookLinks) credential(ctx context.Context) (identity.Credential, error)
 		// before they needed one ends when they do.
 		err := l.local(ctx)
 		if err == nil || contract.AsError(err).Kind != contract.Denied {
-			return identity.Credential{ID: identity.LocalCredential}, err
+			return identity.Credential{Kind: identity.LocalCredential}, err
 		}
-		return identity.Credential{ID: identity.ProcessCredential}, nil
+		return identity.Credential{Kind: identity.ProcessCredential}, nil
 	case "console", "page":
-		return identity.PersonCredential(strings.TrimPrefix(caller.Principal, "console:")), nil
+		return identity.Credential{Kind: identity.PersonCredential, ID: strings.TrimPrefix(caller.Principal, "console:")}, nil
 	}
-	return identity.Credential{ID: identity.LocalCredential}, nil
+	return identity.Credential{Kind: identity.LocalCredential}, nil
 }
 
 // at prepends the base URL to a path.

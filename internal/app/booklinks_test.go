@@ -75,17 +75,17 @@ func TestLinksAreBound(t *testing.T) {
 	}
 	expect(engine.Call{Frontend: "http", Grant: grant(time.Time{})}, "token:T1", 3600, 3600)
 	expect(engine.Call{Frontend: "http", Grant: grant(time.Now().Add(10 * time.Minute))}, "token:T1", 1, 600)
-	expect(engine.Call{Frontend: "http"}, "local", 3600, 3600)
-	expect(engine.Call{Frontend: "stdio"}, "local", 3600, 3600)
-	expect(engine.Call{Frontend: "cli"}, "local", 3600, 3600)
+	expect(engine.Call{Frontend: "http"}, "local:", 3600, 3600)
+	expect(engine.Call{Frontend: "stdio"}, "local:", 3600, 3600)
+	expect(engine.Call{Frontend: "cli"}, "local:", 3600, 3600)
 	expect(engine.Call{Frontend: "console"}, "person:grace", 3600, 3600)
-	expect(engine.Call{Frontend: "another"}, "local", 3600, 3600)
+	expect(engine.Call{Frontend: "another"}, "local:", 3600, 3600)
 	if _, _, err := a.identities.tokens.Create(t.Context(), identity.NewToken{Name: "ci", Scopes: identity.Scopes{{Set: "books"}: true}}); err != nil {
 		t.Fatal(err)
 	}
-	expect(engine.Call{Frontend: "stdio"}, "process", 3600, 3600)
-	expect(engine.Call{Frontend: "cli"}, "process", 3600, 3600)
-	expect(engine.Call{Frontend: "http"}, "local", 3600, 3600)
+	expect(engine.Call{Frontend: "stdio"}, "process:", 3600, 3600)
+	expect(engine.Call{Frontend: "cli"}, "process:", 3600, 3600)
+	expect(engine.Call{Frontend: "http"}, "local:", 3600, 3600)
 }
 
 // TestLinkOfAnotherWorkspace checks that a link is refused in another workspace, even if it has the

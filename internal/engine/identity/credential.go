@@ -12,30 +12,28 @@ import (
 // Credential identifies what a caller authenticated with. It contains no secret: links carry it, so
 // that they end together with it.
 type Credential struct {
-	ID      string    // a token, a person at the console, an issuer, or one of the constants below
+	Kind    CredentialKind
+	ID      string    // of the token, the person or the issuer
 	Expires time.Time // zero: never
 }
 
-// Credentials of callers that have no token.
+// CredentialKind is a kind of credential, as links name it.
+type CredentialKind string
+
+// The kinds of credentials.
 const (
+	TokenCredential  CredentialKind = "token"
+	PersonCredential CredentialKind = "person" // somebody who is signed in at the console
+	IssuerCredential CredentialKind = "issuer" // the token of an OpenID provider
 	// LocalCredential is that of a caller while callers need no token.
-	LocalCredential = "local"
+	LocalCredential CredentialKind = "local"
 	// ProcessCredential is that of a client on this machine, over stdio or the command line, while
 	// callers over HTTP need a token.
-	ProcessCredential = "process"
-
-	tokenCredential  = "token:"
-	personCredential = "person:"
-	issuerCredential = "issuer:"
+	ProcessCredential CredentialKind = "process"
 )
 
-// PersonCredential returns the credential of a person who is signed in at the console.
-func PersonCredential(name string) Credential { return Credential{ID: personCredential + name} }
-
-// IssuerCredential returns the credential of the bearer of an issuer's token.
-func IssuerCredential(issuer string, expires time.Time) Credential {
-	return Credential{ID: issuerCredential + issuer, Expires: expires}
-}
+// String returns the text that Check takes.
+func (c Credential) String() string { return string(c.Kind) + ":" + c.ID }
 
 // CredentialCheck checks whether the credentials of links are still valid.
 type CredentialCheck struct {
@@ -49,21 +47,21 @@ type CredentialCheck struct {
 // Check returns nil if a credential that was valid at the time since is still valid. needs is the
 // role that a person must have. The error is a contract.Unavailable, or a contract.Denied whose
 // message continues a sentence about the link.
-func (c *CredentialCheck) Check(ctx context.Context, id string, needs Role, since time.Time) error {
-	if token, ok := strings.CutPrefix(id, tokenCredential); ok {
-		return c.Tokens.Live(ctx, token)
-	}
-	if name, ok := strings.CutPrefix(id, personCredential); ok {
-		return c.SignIn.signedInSince(ctx, name, needs, since)
-	}
-	if issuer, ok := strings.CutPrefix(id, issuerCredential); ok && issuer == c.Issuer && issuer != "" {
-		return nil // the link ends when the issuer's token does
-	}
-	switch id {
-	case ProcessCredential:
-		return nil
+func (c *CredentialCheck) Check(ctx context.Context, credential string, needs Role, since time.Time) error {
+	kind, id, _ := strings.Cut(credential, ":")
+	switch CredentialKind(kind) {
+	case TokenCredential:
+		return c.Tokens.Live(ctx, id)
+	case PersonCredential:
+		return c.SignIn.signedInSince(ctx, id, needs, since)
+	case IssuerCredential:
+		if id != "" && id == c.Issuer {
+			return nil // the link ends when the issuer's token does
+		}
 	case LocalCredential:
 		return c.Local(ctx)
+	case ProcessCredential:
+		return nil
 	}
 	return contract.Errorf(contract.Denied, "whoever got it can no longer authenticate here")
 }

@@ -37,34 +37,34 @@ func TestCredentialCheck(t *testing.T) {
 			t.Errorf("%s at %s: %v, want %q", id, c.at, err, says)
 		}
 	}
-	person := identity.PersonCredential("grace").ID
-	expect(live.Grant().Credential.ID, identity.Viewer, noon, "")
-	expect(gone.Grant().Credential.ID, identity.Viewer, noon, `its token "gone" is revoked`)
+	person := "person:grace"
+	expect(live.Grant().Credential.String(), identity.Viewer, noon, "")
+	expect(gone.Grant().Credential.String(), identity.Viewer, noon, `its token "gone" is revoked`)
 	expect("token:none", identity.Viewer, noon, "unknown")
 	expect(person, identity.Approver, noon, "")
-	expect(person, identity.Admin, noon, "signed out")                         // the role is too low
-	expect(person, identity.Viewer, noon.Add(-time.Second), "signed out")      // that session had not begun
-	expect(identity.PersonCredential("ada").ID, identity.Viewer, noon, "ada ") // nobody
+	expect(person, identity.Admin, noon, "signed out")
+	expect(person, identity.Viewer, noon.Add(-time.Second), "signed out") // before the session
+	expect("person:ada", identity.Viewer, noon, "ada ")
 	expect("issuer:https://login.example.com", identity.Viewer, noon, "")
 	expect("issuer:https://other.example.com", identity.Viewer, noon, "no longer")
 	expect("issuer:", identity.Viewer, noon, "no longer")
 	expect("", identity.Viewer, noon, "no longer")
-	expect(identity.ProcessCredential, identity.Viewer, noon, "")
-	expect(identity.LocalCredential, identity.Viewer, noon, "")
+	expect("process:", identity.Viewer, noon, "")
+	expect("local:", identity.Viewer, noon, "")
 	local = contract.Errorf(contract.Denied, "this server requires a token now")
-	expect(identity.LocalCredential, identity.Viewer, noon, "requires a token")
-	expect(identity.ProcessCredential, identity.Viewer, noon, "")
+	expect("local:", identity.Viewer, noon, "requires a token")
+	expect("process:", identity.Viewer, noon, "")
 
 	if _, err := signIn.SignOut(t.Context(), "grace"); err != nil {
 		t.Fatal(err)
 	}
 	expect(person, identity.Viewer, noon, "signed out")
 	c.at = noon.Add(time.Minute)
-	enter(t, signIn)
-	expect(person, identity.Viewer, noon, "signed out") // signing in again does not revive old links
+	enter(t, signIn) // does not revive old links
+	expect(person, identity.Viewer, noon, "signed out")
 	c.at = noon.Add(time.Hour)
-	expect(live.Grant().Credential.ID, identity.Viewer, noon, `its token "live" is expired`)
-	if got := live.Grant().Credential.Expires; !got.Equal(live.Expires) || strings.Contains(live.Grant().Credential.ID, live.Hash) {
+	expect(live.Grant().Credential.String(), identity.Viewer, noon, `its token "live" is expired`)
+	if got := live.Grant().Credential.Expires; !got.Equal(live.Expires) || strings.Contains(live.Grant().Credential.String(), live.Hash) {
 		t.Errorf("the credential is %+v", live.Grant().Credential)
 	}
 }

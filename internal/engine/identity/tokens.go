@@ -376,7 +376,7 @@ func (t Token) Expired(now time.Time) bool {
 
 // Grant returns what the token allows an agent to do.
 func (t Token) Grant() *Grant {
-	return &Grant{User: t.User, Scopes: t.Scopes, Elicits: t.Elicits, Credential: Credential{ID: tokenCredential + t.ID, Expires: t.Expires}}
+	return &Grant{User: t.User, Scopes: t.Scopes, Elicits: t.Elicits, Credential: Credential{TokenCredential, t.ID, t.Expires}}
 }
 
 // MaxTokens is how many live tokens may exist at once.

@@ -79,7 +79,9 @@ func (o *OIDC) read(token *oidc.IDToken) (*verified, error) {
 	}
 	v.who = &identity.Identity{
 		Principal: "oidc:" + token.Subject,
-		Grant:     &identity.Grant{User: user, Scopes: scopesOf(claims), Credential: identity.IssuerCredential(o.URL, v.expires.Add(leeway))},
+		Grant: &identity.Grant{User: user, Scopes: scopesOf(claims), Credential: identity.Credential{
+			Kind: identity.IssuerCredential, ID: o.URL, Expires: v.expires.Add(leeway),
+		}},
 	}
 	return v, nil
 }

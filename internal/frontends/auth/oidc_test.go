@@ -22,6 +22,7 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 	"github.com/coreos/go-oidc/v3/oidc/oidctest"
 
+	"remit/internal/engine/identity"
 	"remit/internal/frontends/auth"
 )
 
@@ -127,6 +128,20 @@ func TestOIDCClaims(t *testing.T) {
 			if challenge := w.Header().Get("WWW-Authenticate"); (w.Code == 401) != strings.Contains(challenge, `error="invalid_token"`) {
 				t.Errorf("%s: %s", tc.name, challenge)
 			}
+		}
+	})
+}
+
+// TestOIDCCredential checks that links of the bearer of a token end with the token, and with the
+// issuer.
+func TestOIDCCredential(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, expires := newOIDC(t), time.Now().Add(10*time.Minute)
+		var who identity.Identity
+		g.handler = g.Guard(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { who = g.Identity(r) }))
+		g.ask("/mcp", "Bearer "+signed(map[string]any{"exp": expires.Unix()}))
+		if who.Grant == nil || who.Grant.Credential.String() != "issuer:"+issuerURL || !who.Grant.Credential.Expires.Equal(expires.Add(time.Minute)) {
+			t.Errorf("got %+v", who.Grant)
 		}
 	})
 }

@@ -79,6 +79,7 @@ func TestArchiveRejected(t *testing.T) {
 			}
 		})
 	}
+	r.ask(t, http.MethodGet, with(link, "by", "eve"), nil).expectError(t, http.StatusForbidden, "InvalidLinkError")
 	r.expectRecord(t, engine.ArchiveLink, "", contract.Denied, false, false)
 	r.now = noon.Add(time.Hour)
 	r.ask(t, http.MethodGet, link, nil).expectError(t, http.StatusForbidden, "InvalidLinkError")

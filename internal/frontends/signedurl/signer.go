@@ -27,7 +27,7 @@ type Signer struct {
 // Link is what a signed URL says about itself.
 type Link struct {
 	By         string // the principal who got it
-	Credential string // what they authenticated with: identity.Credential.ID
+	Credential string // what they authenticated with: an identity.Credential
 	Expires    time.Time
 
 	// The signer sets these.
