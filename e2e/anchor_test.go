@@ -124,8 +124,8 @@ func (w *httpServer) pendingAs(header http.Header, args string) string {
 	return string(found[1])
 }
 
-// TestDeletedData deletes the data folder: callers still need tokens, nothing is written and nothing
-// is created anew, until a person decides.
+// TestDeletedData deletes the data folder: callers still need tokens, nothing is written and
+// nothing is created anew, until a person decides.
 func TestDeletedData(t *testing.T) {
 	t.Parallel()
 	for name, identity := range map[string]bool{"with tokens": true, "without": false} {
@@ -188,8 +188,8 @@ func TestDeletedData(t *testing.T) {
 	}
 }
 
-// TestMovedAndCopied moves and copies a workspace. Both are closed until a person says which it was;
-// a copy gets no rights.
+// TestMovedAndCopied moves and copies a workspace. Both are closed until a person says which it
+// was; a copy gets no rights.
 func TestMovedAndCopied(t *testing.T) {
 	t.Parallel()
 	s := newWorkspace(t, nil)
@@ -288,5 +288,29 @@ func TestLostKeys(t *testing.T) {
 			check()
 			s.mustRun("tasks", "add", "Milk", "--user", "ada")
 		})
+	}
+}
+
+// TestCutRecords removes records at the end of the audit log: the next one who looks must notice,
+// also if more was recorded meanwhile.
+func TestCutRecords(t *testing.T) {
+	t.Parallel()
+	s := newWorkspace(t, nil)
+	s.ownKeys()
+	for _, title := range []string{"one", "two"} {
+		s.mustRun("tasks", "add", title, "--user", "ada")
+	}
+	s.verifyAudit()
+	files, err := filepath.Glob(s.path(".remit/audit/*.jsonl"))
+	s.check(err)
+	last := files[len(files)-1]
+	text, err := os.ReadFile(last)
+	s.check(err)
+	s.check(os.WriteFile(last, text[:strings.LastIndex(strings.TrimSpace(string(text)), "\n")+1], 0o600))
+	for range 2 {
+		if got := s.remit("audit", "verify", "--root", s.root); got.code == 0 || !strings.Contains(got.errOut, "are missing at the end") {
+			t.Errorf("audit verify: %+v", got)
+		}
+		s.person("tasks", "add", "three", "--user", "ada", "--root", s.root)
 	}
 }

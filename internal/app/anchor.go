@@ -98,8 +98,8 @@ func (a *anchor) mayCreate() error {
 	return nil
 }
 
-// checkEmpty returns an error if a database that was in use has lost its tables, instead of creating
-// them again.
+// checkEmpty returns an error if a database that was in use has lost its tables, instead of
+// creating them again.
 func (a *anchor) checkEmpty(ctx context.Context) error {
 	a.mu.Lock()
 	used := a.seen != ""
@@ -152,8 +152,8 @@ func (a *anchor) settle(ctx context.Context, db *sqlstore.DB) error {
 	return a.noteSequence(ctx, db, meta, state)
 }
 
-// knows reports whether a database with this id is the one of this workspace, which the operator has
-// moved to another location.
+// knows reports whether a database with this id is the one of this workspace, which the operator
+// has moved to another location.
 func (a *anchor) knows(state keyfolder.State, id string) bool {
 	for _, one := range state.Data {
 		if one == id {
@@ -222,8 +222,8 @@ func (a *anchor) giveID(ctx context.Context, c *keyfolder.Change, db *sqlstore.D
 	return a.noteSequence(ctx, db, sqlstore.Meta{}, c.State())
 }
 
-// noteSequence stores in the database how much of the anchor it has seen, so that an older anchor is
-// noticed.
+// noteSequence stores in the database how much of the anchor it has seen, so that an older anchor
+// is noticed.
 func (a *anchor) noteSequence(ctx context.Context, db *sqlstore.DB, meta sqlstore.Meta, state keyfolder.State) error {
 	if a.shared || meta.Sequence >= state.Sequence {
 		return nil
@@ -367,7 +367,8 @@ func (a *anchor) VoidUntil(keys ...string) (time.Time, error) {
 	return a.file.VoidUntil(keys...)
 }
 
-// anchoredApprovals is a store in which no approval is used twice, even if the database is put back.
+// anchoredApprovals is a store in which no approval is used twice, even if the database is put
+// back.
 type anchoredApprovals struct {
 	approval.Store
 	anchor *anchor
@@ -395,6 +396,14 @@ func (s *anchoredApprovals) Take(ctx context.Context, key, shown string, now tim
 type anchoredRecords struct {
 	*audit.Log
 	anchor *anchor
+	tips   *tipKeeper // nil for a shared database
+}
+
+// Write stores one record.
+func (r *anchoredRecords) Write(ctx context.Context, record *audit.Record, durable bool) error {
+	err := r.Log.Write(ctx, record, durable)
+	r.tips.touch()
+	return err
 }
 
 // Ready returns an error if a record could not be stored now, or should not be.

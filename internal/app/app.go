@@ -120,6 +120,7 @@ type App struct {
 	listening string // the URL of the server for clients on this machine; "" unless it serves
 	database  *database
 	anchor    *anchor
+	tips      *tipKeeper // nil for a shared database
 	keys      *keyfolder.Folder
 	stores    *bookStores
 	books     *books.Library
@@ -192,7 +193,10 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	}
 	a.identities = a.newIdentities()
 	a.calls = a.newCallIndex()
-	a.records = &anchoredRecords{&audit.Log{Storage: a.storage.records}, a.anchor}
+	if !store.isShared() {
+		a.tips = &tipKeeper{records: a.storage.audit, keys: a.keys.Workspace(a.anchor.root), now: time.Now, log: log}
+	}
+	a.records = &anchoredRecords{&audit.Log{Storage: a.storage.records}, a.anchor, a.tips}
 	a.waiting = &approvals{mode: s.Approve, anchor: a.anchor, database: store, page: a.approvalPage, audit: a.records}
 	a.desk = &approval.Desk{Open: a.Approvals, Show: a.show, Now: time.Now}
 	if err := a.addWebhook(); err != nil {
@@ -368,6 +372,7 @@ func (a *App) Close() error {
 	if auditErr := a.storage.recordsEnd.Close(); auditErr != nil {
 		a.log.Warn("audit records of reads were lost", "error", auditErr)
 	}
+	a.tips.close()
 	a.stores.close()
 	a.calls.Close()
 	if a.webhook != nil {

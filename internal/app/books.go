@@ -154,7 +154,8 @@ func (b *bookStores) ping(ctx context.Context) error {
 		}
 		_, err := store.Stat(ctx, "registry.yaml")
 		if errors.Is(err, books.ErrNotFound) {
-			err = opens(ctx, store) // S3 answers a request for a description without saying what is missing
+			// S3 answers a request for a description without saying what is missing.
+			err = opens(ctx, store)
 		}
 		if err != nil {
 			return err

@@ -65,6 +65,10 @@ func (a *App) checkAudit(ctx context.Context) cli.Check {
 	if err == nil {
 		count, err = audit.Verify(ctx, a.AuditRecords())
 	}
+	if cutErr := a.CheckTip(ctx); err == nil && cutErr != nil {
+		c.Status, c.Finding, c.Fix = cli.StatusFail, cutErr.Error(), "Someone has removed records, or they were lost when power failed."
+		return c
+	}
 	var broken *audit.BrokenError
 	switch {
 	case errors.As(err, &broken):

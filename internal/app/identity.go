@@ -20,6 +20,7 @@ import (
 	"remit/internal/frontends/auth"
 	"remit/internal/frontends/cli"
 	"remit/internal/frontends/httpserver"
+	"remit/internal/stores/keyfolder"
 	"remit/internal/stores/sqlstore"
 )
 
@@ -184,6 +185,10 @@ func (a *App) newAuth(exposed bool) (*auth.Authenticator, error) {
 	}
 	if a.settings.OIDCIssuer == "" {
 		return d, nil
+	}
+	// Without the issuer, callers would need no token at the next start.
+	if err := a.anchor.file.Change(a.anchor.now(), func(c *keyfolder.Change) error { return c.RequireIdentity() }); err != nil {
+		a.log.Debug("the key folder cannot be written", "error", err)
 	}
 	d.Issuer = &auth.OIDC{URL: a.settings.OIDCIssuer, Audience: a.settings.OIDCAudience, UserClaim: a.settings.OIDCUser}
 	return d, d.Issuer.Validate()

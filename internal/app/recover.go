@@ -19,9 +19,9 @@ func (a *App) Recover(ctx context.Context, how cli.Recovery) error {
 	case cli.Moved:
 		return a.anchor.moved(ctx)
 	case cli.Copied:
-		return a.anchor.copied(ctx)
+		return errors.Join(a.anchor.copied(ctx), a.anchor.keys.Workspace(a.anchor.root).ForgetTip())
 	case cli.NewData:
-		return a.anchor.newData(ctx)
+		return errors.Join(a.anchor.newData(ctx), a.anchor.keys.Workspace(a.anchor.root).ForgetTip())
 	case cli.ResetTokens:
 		return a.anchor.reset(ctx)
 	}

@@ -6,8 +6,8 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// OldFrontendKey is the key of the front end in records of earlier versions. Their bytes are part of
-// the hash chain, so they stay as they are, and readers accept both names.
+// OldFrontendKey is the key of the front end in records of earlier versions. Their bytes are part
+// of the hash chain, so they stay as they are, and readers accept both names.
 const OldFrontendKey = "face"
 
 // FrontendOf returns the front end of a record.

@@ -84,6 +84,9 @@ func (p *Program) auditVerify() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := w.CheckTip(c.Context()); err != nil {
+				return fmt.Errorf("the hash chain of %d records is intact, but its end is not: %w", count, err)
+			}
 			fmt.Fprintf(p.Stdout, "%d records: the hash chain is intact.\n", count)
 			return nil
 		}),

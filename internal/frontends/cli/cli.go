@@ -44,6 +44,8 @@ type Workspace interface {
 	Desk() *approval.Desk
 	// AuditRecords returns a reader of the audit records.
 	AuditRecords() audit.Reader
+	// CheckTip returns an error if audit records are missing at the end.
+	CheckTip(ctx context.Context) error
 	// CallIndex returns the index of the recorded calls.
 	CallIndex() *auditindex.Index
 	// Code returns the text of the project. The first search reads it.

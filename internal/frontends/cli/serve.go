@@ -38,7 +38,8 @@ func (p *Program) serveCommand() *cobra.Command {
 const signInLinkValidity = time.Hour
 
 // consoleLine returns the line about the console. Only a terminal gets a sign-in link: whatever
-// captures the output, such as a log or the agent that started the server, must not become an admin.
+// captures the output, such as a log or the agent that started the server, must not become an
+// admin.
 func (p *Program) consoleLine(w Workspace) string {
 	if !isTerminal(p.Stderr) {
 		return fmt.Sprintf("Console: %s (to sign in, run \"remit token link\" at a terminal)\n", w.Identity().ConsoleURL("/"))

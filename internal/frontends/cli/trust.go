@@ -162,9 +162,9 @@ func digestOf(entries []Entry) string {
 	return identity.Seal(nil, parts...)[:32]
 }
 
-// applyTrust divides the entries that must be trusted: into those that nobody has trusted, and those
-// that only REMIT_TRUST=all puts in force. A person trusts entries of this workspace, or of the main
-// checkout of this worktree. Decisions that cannot be read trust nothing.
+// applyTrust divides the entries that must be trusted: into those that nobody has trusted, and
+// those that only REMIT_TRUST=all puts in force. A person trusts entries of this workspace, or of
+// the main checkout of this worktree. Decisions that cannot be read trust nothing.
 func (s *Settings) applyTrust(store TrustStore) {
 	var known Trust
 	if store != nil {
@@ -303,8 +303,8 @@ func (s *Settings) dropStale(t *Trust) {
 	t.Trusted = slices.DeleteFunc(t.Trusted, func(e TrustedEntry) bool { return !slices.Contains(s.asked, e.Entry) })
 }
 
-// forgetStale stores what dropStale removes, if anything. Decisions that cannot be read stay as they
-// are.
+// forgetStale stores what dropStale removes, if anything. Decisions that cannot be read stay as
+// they are.
 func (p *Program) forgetStale(s *Settings) error {
 	store := p.trust(s)
 	if store == nil {

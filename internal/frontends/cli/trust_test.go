@@ -194,7 +194,8 @@ func TestTrustIsPerEntry(t *testing.T) {
 	}
 }
 
-// TestTrustIsRecorded checks that decisions are recorded, and that nothing is trusted that cannot be.
+// TestTrustIsRecorded checks that decisions are recorded, and that nothing is trusted that cannot
+// be.
 func TestTrustIsRecorded(t *testing.T) {
 	c := newClone(t, "approve: auto\ndatabase: postgres://ann:secret@db/x\n")
 	for _, answer := range []string{"n", "y"} {

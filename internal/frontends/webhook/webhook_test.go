@@ -333,7 +333,8 @@ func TestParseSecret(t *testing.T) {
 	}
 }
 
-// TestCredentialsAreMasked checks that a message holds no credential of the arguments or the effect.
+// TestCredentialsAreMasked checks that a message holds no credential of the arguments or the
+// effect.
 func TestCredentialsAreMasked(t *testing.T) {
 	const random = "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dF3hJ5kL7nP9r"
 	for _, secret := range []string{

@@ -128,8 +128,8 @@ func (a *Anchor) VoidUntil(keys ...string) (latest time.Time, err error) {
 	return latest, nil
 }
 
-// End records that something was revoked or used. Nothing needs to know after expires; the zero time
-// is never. It returns fresh only to the first of all callers.
+// End records that something was revoked or used. Nothing needs to know after expires; the zero
+// time is never. It returns fresh only to the first of all callers.
 func (a *Anchor) End(key string, now, expires time.Time) (fresh bool, err error) {
 	err = a.Change(now, func(c *Change) error {
 		if _, ended := a.facts.ended[key]; ended {
@@ -182,8 +182,8 @@ func (c *Change) PlanData(location, id string) error { return c.append(kindPlan,
 // SetData records the id of the database at a location. An empty id forgets the location.
 func (c *Change) SetData(location, id string) error { return c.append(kindData, location, id) }
 
-// Import takes over what the anchor of another path of the workspace says, except for its databases.
-// Seals go on naming that path.
+// Import takes over what the anchor of another path of the workspace says, except for its
+// databases. Seals go on naming that path.
 func (c *Change) Import(from *Anchor) error {
 	from.mu.Lock()
 	defer from.mu.Unlock()

@@ -201,8 +201,8 @@ func TestLineCutByCrash(t *testing.T) {
 	}
 }
 
-// TestAnchorStaysSmall checks that what has expired is dropped, but not at once, and not because the
-// clock jumped.
+// TestAnchorStaysSmall checks that what has expired is dropped, but not at once, and not because
+// the clock jumped.
 func TestAnchorStaysSmall(t *testing.T) {
 	a, b := anchorOf(t, "/work")
 	end(t, a, "token revoked", noon, time.Time{})
@@ -288,4 +288,39 @@ func FuzzAnchor(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestTip checks that a newer tip replaces an older one, and that a changed one is an error.
+func TestTip(t *testing.T) {
+	a, _ := anchorOf(t, "/work")
+	w := a.workspace
+	if tip, err := w.Tip(); err != nil || tip != (Tip{}) {
+		t.Errorf("no tip: %+v, error %v", tip, err)
+	}
+	if err := w.SetTip(Tip{Day: "2026-01-09"}); err == nil {
+		t.Error("a tip was stored without a key")
+	}
+	end(t, a, "x", noon, time.Time{})
+	for _, want := range []Tip{{Day: "2026-01-09", End: 1 << 40, Hash: "long"}, {Day: "2026-01-10", End: 3, Hash: "h", Cut: "c"}} {
+		if err := w.SetTip(want); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := w.Tip(); err != nil || got != want {
+			t.Errorf("%+v, error %v, want %+v", got, err, want)
+		}
+	}
+	file := filepath.Join(w.dir(), tipFile)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, bytes.Replace(text, []byte(`"end":3`), []byte(`"end":2`), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if tip, err := w.Tip(); err == nil {
+		t.Errorf("a changed tip was accepted: %+v", tip)
+	}
+	if err := w.ForgetTip(); err != nil {
+		t.Error(err)
+	}
 }

@@ -1,0 +1,130 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"remit/internal/engine/audit"
+	"remit/internal/stores/keyfolder"
+)
+
+// tipInterval is how long the newest record may be unknown outside the workspace.
+const tipInterval = time.Second
+
+// tipKeeper keeps the newest audit record in the key folder, so that records cut off at the end are
+// noticed. A shared database has its own chain, and no tip.
+type tipKeeper struct {
+	records audit.Reader
+	keys    *keyfolder.Workspace
+	now     func() time.Time
+	log     *slog.Logger
+
+	waiting atomic.Bool // a record was written that is not in the key folder
+	mu      sync.Mutex
+	timer   *time.Timer
+	checked bool // the tip of an earlier run was looked for
+	stored  keyfolder.Tip
+}
+
+// touch notes that a record was written.
+func (k *tipKeeper) touch() {
+	if k == nil || k.waiting.Load() || k.waiting.Swap(true) {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.timer = time.AfterFunc(tipInterval, func() { _ = k.keep() }) // the next one tries again
+}
+
+// close stores the newest record.
+func (k *tipKeeper) close() {
+	if k == nil || !k.waiting.Load() {
+		return
+	}
+	k.mu.Lock()
+	k.timer.Stop()
+	k.mu.Unlock()
+	if err := k.keep(); err != nil {
+		k.log.Debug("the newest audit record is not known outside the workspace", "error", err)
+	}
+}
+
+// keep stores the newest record that is in the files.
+func (k *tipKeeper) keep() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.waiting.Store(false)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if !k.checked {
+		old, err := k.keys.Tip()
+		if err != nil {
+			return err
+		}
+		if missing := k.find(ctx, old); missing != nil && old.Cut == "" {
+			k.log.Warn("audit records are missing", "error", missing)
+			old.Cut = k.now().UTC().Format(time.RFC3339) + ": " + missing.Error()
+		}
+		k.stored, k.checked = old, true
+	}
+	newest, err := k.newest(ctx)
+	if err != nil || newest == (keyfolder.Tip{}) {
+		return err
+	}
+	newest.Cut = k.stored.Cut
+	if newest == k.stored {
+		return nil
+	}
+	if err := k.keys.SetTip(newest); err != nil {
+		return err
+	}
+	k.stored = newest
+	return nil
+}
+
+// newest returns the newest record in the files; the zero Tip if there is none.
+func (k *tipKeeper) newest(ctx context.Context) (t keyfolder.Tip, err error) {
+	days, err := k.records.Days(ctx)
+	if err != nil || len(days) == 0 {
+		return t, err
+	}
+	day := days[len(days)-1].Name
+	lines, err := k.records.Before(ctx, day, math.MaxInt64, 1)
+	if err != nil || len(lines) == 0 {
+		return t, err
+	}
+	return keyfolder.Tip{Day: day, End: lines[0].Next, Hash: audit.HashOf(lines[0].Text)}, nil
+}
+
+// find returns an error if the record of a tip is not in the files.
+func (k *tipKeeper) find(ctx context.Context, t keyfolder.Tip) error {
+	if t.Day == "" {
+		return nil
+	}
+	lines, err := k.records.Before(ctx, t.Day, t.End, 1)
+	if err == nil && (len(lines) == 0 || lines[0].Next != t.End || audit.HashOf(lines[0].Text) != t.Hash) {
+		err = fmt.Errorf("records of %s are missing at the end, up to byte %d with the hash %s", t.Day, t.End, t.Hash)
+	}
+	return err
+}
+
+// CheckTip returns an error if audit records are missing at the end, or were when it was first
+// noticed.
+func (a *App) CheckTip(ctx context.Context) error {
+	if a.tips == nil {
+		return nil
+	}
+	tip, err := a.tips.keys.Tip()
+	if err == nil {
+		err = a.tips.find(ctx, tip)
+	}
+	if err == nil && tip.Cut != "" {
+		err = fmt.Errorf("noticed at %s", tip.Cut)
+	}
+	return err
+}
