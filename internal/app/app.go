@@ -26,6 +26,7 @@ import (
 	"remit/internal/engine/audit"
 	"remit/internal/engine/audit/auditindex"
 	"remit/internal/engine/idempotency"
+	"remit/internal/engine/passkey"
 	"remit/internal/engine/stats"
 	"remit/internal/engine/telemetry"
 	"remit/internal/frontends/cli"
@@ -107,6 +108,7 @@ type App struct {
 	waiting    *approvals
 	desk       *approval.Desk
 	identities *identities
+	passkeys   *passkey.Keys
 	webhook    *webhook.Sender // nil if no webhook is configured
 	stats      *stats.Stats
 	calls      *auditindex.Index
@@ -197,8 +199,11 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 		a.tips = &tipKeeper{records: a.storage.audit, keys: a.keys.Workspace(a.anchor.root), now: time.Now, log: log}
 	}
 	a.records = &anchoredRecords{&audit.Log{Storage: a.storage.records}, a.anchor, a.tips}
-	a.waiting = &approvals{mode: s.Approve, anchor: a.anchor, database: store, page: a.approvalPage, audit: a.records}
-	a.desk = &approval.Desk{Open: a.Approvals, Show: a.show, Now: time.Now}
+	a.passkeys = a.newPasskeys()
+	a.waiting = &approvals{
+		mode: s.Approve, anchor: a.anchor, database: store, page: a.approvalPage, audit: a.records, passkeys: a.passkeys,
+	}
+	a.desk = &approval.Desk{Open: a.Approvals, Show: a.show, Now: time.Now, Passkeys: a.passkeys}
 	if err := a.addWebhook(); err != nil {
 		a.telemetry.Close()
 		return nil, errors.Join(err, root.Close())
@@ -290,6 +295,7 @@ func (a *App) engineOptions() engine.Options {
 		Idempotency: stored(a.database, func(db *sqlstore.DB) idempotency.Store { return db.Idempotency() }),
 
 		ApprovalPage: a.approvalPage,
+		NeedsPasskey: a.waiting.needsPasskey,
 		Telemetry:    a.telemetry,
 		CheckPath:    a.storage.checkPath,
 		Now:          time.Now,

@@ -13,6 +13,7 @@ import (
 	"remit/internal/engine"
 	"remit/internal/engine/approval"
 	"remit/internal/engine/jobs"
+	"remit/internal/engine/passkey"
 	"remit/internal/stores/sqlstore"
 )
 
@@ -255,6 +256,8 @@ type approvals struct {
 	page   func(id string) string
 	notify func(approval.Request, approval.Shown) // called for new requests, if not nil
 	audit  engine.Auditor                         // records decisions
+
+	passkeys *passkey.Keys // must sign approvals, once one is registered
 }
 
 var _ engine.Approver = (*approvals)(nil)
@@ -271,7 +274,7 @@ func (a *approvals) Pass(ctx context.Context, s approval.Subject, ask approval.A
 		if err != nil {
 			return "", approval.StoreUnavailable(s, err)
 		}
-		gate.Store = store
+		gate.Store, gate.Signed = store, a.needsPasskey(ctx)
 	}
 	return gate.Pass(ctx, s, ask)
 }
@@ -282,7 +285,15 @@ func (a *approvals) open(ctx context.Context) (approval.Store, error) {
 		return nil, err
 	}
 	sealed := &approval.Sealed{Store: db.Approvals(), Secret: secret}
-	return &approval.Recorded{Store: &anchoredApprovals{sealed, a.anchor}, Audit: a.audit}, nil
+	signed := &approval.Signed{Store: sealed, Passkeys: a.passkeys}
+	return &approval.Recorded{Store: &anchoredApprovals{signed, a.anchor}, Audit: a.audit}, nil
+}
+
+// needsPasskey reports whether approvals must be signed. If that is not known, they cannot be given
+// without a signature either.
+func (a *approvals) needsPasskey(ctx context.Context) bool {
+	required, err := a.passkeys.Required(ctx)
+	return required || err != nil
 }
 
 // emptyApprovals is an empty store, for listing and deciding while there is no database.

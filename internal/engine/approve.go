@@ -18,6 +18,9 @@ func (w *work) approval(ctx context.Context, args *jsontree.Value, invoke invoca
 	if !w.tool.Approval.Required || w.call.Continuation.Approved {
 		return nil
 	}
+	if w.call.Dialogue && w.engine.NeedsPasskey != nil && w.engine.NeedsPasskey(ctx) {
+		w.call.Dialogue = false
+	}
 	var ask approval.Asker
 	if w.call.Peer != nil && (w.call.Dialogue || w.engine.pageOf("") != "") {
 		ask = w.askPerson

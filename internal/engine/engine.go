@@ -65,6 +65,9 @@ type Options struct {
 	// ApprovalPage returns the URL of the page where people decide about a request. Nil, or an
 	// empty URL, means that there is no such page.
 	ApprovalPage func(id string) string
+	// NeedsPasskey reports whether only a passkey at that page approves, so that dialogs of clients
+	// do not count. Nil means that it never does.
+	NeedsPasskey func(ctx context.Context) bool
 	// Telemetry receives every call; nil disables it.
 	Telemetry *telemetry.Telemetry
 	// Idempotency returns the store of the answers of keyed calls. The engine calls it for every

@@ -21,6 +21,7 @@ import (
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine/identity"
+	"remit/internal/engine/passkey"
 	"remit/internal/visible"
 )
 
@@ -119,6 +120,7 @@ type Request struct {
 	UsedAt    time.Time // when a call used the answer, or found it changed; zero before that
 	Shown     string    // the Shown.State that the person saw; "" while pending
 	Seal      string    // proves that the decision was made here; see Sealed
+	Proof     string    // the signature of a passkey under the approval, if any; see Signed
 }
 
 // Expired reports whether the request has expired. It is valid until the instant before ExpiresAt.
@@ -139,12 +141,14 @@ func (r Request) Stage(now time.Time) string {
 // Verdict is the decision of a person.
 type Verdict struct {
 	Approve bool
-	By      string // who decided
-	Via     string // how: the front end that was used
-	Address string // where the person is, if that is known; only for records
-	Reason  string // sent to the caller when denied
-	Shown   string // the Shown.State that the person saw
-	Seal    string // set by Sealed
+	By      string         // who decided
+	Via     string         // how: the front end that was used
+	Address string         // where the person is, if that is known; only for records
+	Reason  string         // sent to the caller when denied
+	Shown   string         // the Shown.State that the person saw
+	Answer  passkey.Answer // of the person's passkey; the zero Answer if they used none
+	Proof   passkey.Proof  // set by Signed
+	Seal    string         // set by Sealed
 }
 
 // MaxPending is how many requests of one principal may be pending at once. Nobody would read more,

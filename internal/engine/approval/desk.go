@@ -8,6 +8,7 @@ import (
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine/audit"
+	"remit/internal/engine/passkey"
 )
 
 // Desk is where people decide, whichever front end they use.
@@ -17,6 +18,9 @@ type Desk struct {
 	// Show returns what the call of a request would do now; see Show.
 	Show func(ctx context.Context, r Request, seen string) (Shown, error)
 	Now  func() time.Time
+	// Passkeys are those that must sign approvals, once one is registered. Nil means that there are
+	// none.
+	Passkeys *passkey.Keys
 }
 
 // Decision is what a person decides about a request.
@@ -26,11 +30,12 @@ type Decision struct {
 	Via     string // the front end that they use
 	Address string // where they are, if that is known
 	Reason  string
-	Mark    string // of the page or prompt that they saw (PageMark); only an approval needs it
+	Mark    string         // of what they saw (PageMark); only an approval needs it
+	Answer  passkey.Answer // of their passkey, if they used one
 }
 
 func (d Decision) verdict() Verdict {
-	return Verdict{Approve: d.Approve, By: d.By, Via: d.Via, Address: d.Address, Reason: d.Reason}
+	return Verdict{Approve: d.Approve, By: d.By, Via: d.Via, Address: d.Address, Reason: d.Reason, Answer: d.Answer}
 }
 
 // Decide stores the decision of a person about the request with this id. It returns a
@@ -135,6 +140,9 @@ func (s *Recorded) record(ctx context.Context, action, id string, v Verdict, r R
 		if m[1] != "" {
 			about = append(about, jsontree.M(m[0], jsontree.Str(m[1])))
 		}
+	}
+	if proof, err := jsontree.Parse([]byte(r.Proof)); failed == nil && err == nil && action == "approve" {
+		about = append(about, jsontree.M(passkey.RecordMember, proof))
 	}
 	record.Arguments = jsontree.Obj(about...)
 	if failed != nil {

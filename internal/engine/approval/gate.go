@@ -9,6 +9,7 @@ import (
 
 	"remit/internal/contract"
 	"remit/internal/engine/identity"
+	"remit/internal/engine/passkey"
 )
 
 // Answer is the result of showing a question in the caller's own client.
@@ -54,6 +55,8 @@ type Gate struct {
 	// OnRequest is called with every new request and what it would do. It must not block; it may be
 	// nil.
 	OnRequest func(Request, Shown)
+	// Signed means that approvals must be signed with a passkey, at the page of the request.
+	Signed bool
 
 	waiters waiters
 }
@@ -235,8 +238,12 @@ func (p *passage) decide(ctx context.Context, q Request, shown Shown, answer Ans
 	now := p.now()
 	v := Verdict{Approve: answer == Accepted, By: byClient, Via: p.Frontend, Shown: shown.State}
 	_, err := p.Store.Decide(ctx, q.ID, v, now, now.Add(p.window()))
-	if err == nil || contract.AsError(err).Kind == contract.Conflict {
+	switch {
+	case err == nil || contract.AsError(err).Kind == contract.Conflict:
 		return nil // on a conflict the earlier decision counts
+	case errors.Is(err, passkey.ErrNeeded):
+		p.unshown = err // the answer of a client carries no signature
+		return nil
 	}
 	return storeFailed(ctx, p.Subject, err)
 }
@@ -264,10 +271,13 @@ func (p *passage) wait(ctx context.Context) error {
 		details["url"] = p.Page(q.ID)
 		where = fmt.Sprintf(" (%s)", details["url"])
 	}
+	how := " or at a terminal"
+	if p.Signed {
+		how = " with a passkey"
+	}
 	// Agents read this, so it names no command that approves.
 	return contract.Errorf(contract.Pending,
-		"Approval needed: request %s waits for a person, who decides in the console%s or at a terminal. "+
-			"Repeat the same call after that.", q.ID, where).
+		"Approval needed: request %s waits for a person, who decides in the console%s%s. Repeat the same call after that.", q.ID, where, how).
 		With("approval", details).
 		Because(p.unshown)
 }

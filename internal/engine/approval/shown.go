@@ -2,15 +2,14 @@ package approval
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"znkr.io/diff"
 
+	"remit/internal/engine/identity"
 	"remit/internal/visible"
 )
 
@@ -28,14 +27,7 @@ type Shown struct {
 // If the effect of the call is still the one that was shown then, the result has that state.
 type Show func(ctx context.Context, seen string) (Shown, error)
 
-// digest returns the SHA-256 of the parts. The length prefix keeps "ab"+"c" and "a"+"bc" apart.
-func digest(parts ...string) string {
-	h := sha256.New()
-	for _, part := range parts {
-		h.Write([]byte(strconv.Itoa(len(part)) + ":" + part))
-	}
-	return hex.EncodeToString(h.Sum(nil))
-}
+func digest(parts ...string) string { return hex.EncodeToString(identity.Digest(parts...)) }
 
 // ShownDigest returns what a decision on the request is bound to besides its call: the tool, its
 // contract and the state that the person saw.
@@ -43,9 +35,13 @@ func (r Request) ShownDigest() string { return digest("shown 1", r.Tool, r.Diges
 
 // PageMark returns the mark of a page or prompt that shows the request in this state. A person's
 // approval must carry the mark of what they saw; see StateOf.
-func (r Request) PageMark(state string) string {
+func (r Request) PageMark(state string) string { return r.pageDigest(state)[:16] + ":" + state }
+
+// pageDigest returns the digest of what a page of the request shows in this state: the call and
+// what it would do.
+func (r Request) pageDigest(state string) string {
 	r.Shown = state
-	return digest("page 1", r.ID, r.Key, r.ShownDigest())[:16] + ":" + state
+	return digest("page 1", r.ID, r.Key, r.ShownDigest())
 }
 
 // StateOf returns the state in the mark of a page that showed this request; false if the mark is of

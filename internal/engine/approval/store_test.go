@@ -137,6 +137,7 @@ func (f *fake) Decide(ctx context.Context, id string, v approval.Verdict, now, e
 		r.State = approval.Approved
 	}
 	r.DecidedAt, r.ExpiresAt, r.DecidedBy, r.Reason, r.Shown = now, expires, v.By, v.Reason, v.Shown
+	r.Proof, r.Seal = v.Proof.String(), v.Seal
 	return *r, nil
 }
 

@@ -27,15 +27,15 @@ func FileOf(day string) string { return day + fileEnding }
 
 // Verify checks the chain through all days and returns the number of records. The error is a
 // *BrokenError if a record does not fit. Verify cannot detect records that were cut off at the very
-// end.
-func Verify(ctx context.Context, records Reader) (int, error) {
+// end. Each record that fits is passed to the checks, in order, and their errors are reasons too.
+func Verify(ctx context.Context, records Reader, checks ...func(record []byte) error) (int, error) {
 	days, err := records.Days(ctx)
 	if err != nil {
 		return 0, err
 	}
 	total, before := 0, ""
 	for _, day := range days {
-		n, err := verifyDay(ctx, records, day.Name, before)
+		n, err := verifyDay(ctx, records, day.Name, before, checks)
 		total += n
 		if err != nil {
 			return total, err
@@ -49,7 +49,7 @@ func Verify(ctx context.Context, records Reader) (int, error) {
 
 // verifyDay returns how many records of a day fit the chain. before is the last earlier day that
 // has records, "" if there is none.
-func verifyDay(ctx context.Context, records Reader, day, before string) (n int, err error) {
+func verifyDay(ctx context.Context, records Reader, day, before string, checks []func([]byte) error) (n int, err error) {
 	last := ""
 	for place := int64(0); ; {
 		lines, err := records.From(ctx, day, place, 1000)
@@ -74,6 +74,11 @@ func verifyDay(ctx context.Context, records Reader, day, before string) (n int, 
 				reason = "it does not follow the last record of the day before: records are missing or were added between them"
 			case !follows:
 				reason = "it does not follow the record before it: records are missing or out of order"
+			}
+			for _, check := range checks {
+				if err := check(line.Text); reason == "" && err != nil {
+					reason = err.Error()
+				}
 			}
 			if reason != "" {
 				return n, &BrokenError{FileOf(day), n + 1, reason}

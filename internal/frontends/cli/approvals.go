@@ -116,6 +116,11 @@ func (p *Program) decideCommand(verb, alias string, approve bool) *cobra.Command
 			if err != nil {
 				return err
 			}
+			if approve {
+				if err := desk.CheckWay(ctx); err != nil {
+					return err
+				}
+			}
 			mark, err := p.confirmDecision(ctx, desk, verb, approve, asked)
 			if err != nil {
 				return err

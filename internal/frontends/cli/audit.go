@@ -77,7 +77,7 @@ func (p *Program) auditVerify() *cobra.Command {
 		Aliases: []string{"check"},
 		Args:    cobra.NoArgs,
 		RunE: p.with(func(c *cobra.Command, w Workspace, _ []string) error {
-			count, err := audit.Verify(c.Context(), w.AuditRecords())
+			count, err := audit.Verify(c.Context(), w.AuditRecords(), w.RecordCheck(c.Context()))
 			if broken, ok := errors.AsType[*audit.BrokenError](err); ok {
 				return fmt.Errorf("the audit log is broken at %w (the %d records before it are intact)", broken, count)
 			}

@@ -46,6 +46,9 @@ type Workspace interface {
 	AuditRecords() audit.Reader
 	// CheckTip returns an error if audit records are missing at the end.
 	CheckTip(ctx context.Context) error
+	// RecordCheck returns a function that checks the signatures in audit records, one after the
+	// other.
+	RecordCheck(ctx context.Context) func(record []byte) error
 	// CallIndex returns the index of the recorded calls.
 	CallIndex() *auditindex.Index
 	// Code returns the text of the project. The first search reads it.

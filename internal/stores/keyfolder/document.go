@@ -29,6 +29,11 @@ func (w *Workspace) dir() string {
 	return filepath.Join(w.folder.path, "workspaces", hex.EncodeToString(sum[:16]))
 }
 
+// Name returns the path of a document within the key folder, for messages.
+func (w *Workspace) Name(document string) string {
+	return "workspaces/" + filepath.Base(w.dir()) + "/" + document
+}
+
 // maxDocument bounds the size of a document.
 const maxDocument = 1 << 20
 

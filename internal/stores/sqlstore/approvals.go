@@ -19,7 +19,7 @@ func (db *DB) Approvals() approval.Store { return approvals{db} }
 
 // approvalColumns lists the columns of an approval in the order in which scanApproval reads them.
 const approvalColumns = `id, key, workspace, principal, tool, version, digest, arguments, summary, state,
-	created_at, expires_at, decided_at, decided_by, reason, spent_at, seal, shown`
+	created_at, expires_at, decided_at, decided_by, reason, spent_at, seal, shown, proof`
 
 const closeExpired = `
 UPDATE approvals SET open_key = NULL
@@ -87,7 +87,7 @@ func (s approvals) Take(ctx context.Context, key, shown string, now time.Time) (
 }
 
 const decide = `
-UPDATE approvals SET state = $2, decided_by = $3, reason = $4, decided_at = $5, expires_at = $6, seal = $7, shown = $8, open_key = NULL
+UPDATE approvals SET state = $2, decided_by = $3, reason = $4, decided_at = $5, expires_at = $6, seal = $7, shown = $8, proof = $9, open_key = NULL
 WHERE id = $1 AND state = 'pending' AND expires_at > $5
 RETURNING ` + approvalColumns
 
@@ -103,7 +103,7 @@ func (s approvals) Decide(ctx context.Context, id string, v approval.Verdict, no
 	}
 	return transacted(ctx, s.db, "decide request "+id, func(ctx context.Context, tx runner) (approval.Request, error) {
 		r, found, err := find(ctx, tx, decide, scanApproval, id, state, v.By, s.db.bytesOrText(v.Reason),
-			micros(now), micros(expires), v.Seal, v.Shown)
+			micros(now), micros(expires), v.Seal, v.Shown, v.Proof.String())
 		if err == nil && !found {
 			err = undecidable(ctx, tx, id)
 		}
@@ -205,6 +205,6 @@ func notFound(id string) error {
 func scanApproval(row scanner) (r approval.Request, err error) {
 	err = row.Scan(&r.ID, &r.Key, &r.Workspace, &r.Principal, &r.Tool, &r.Version, &r.Digest, &r.Arguments, &r.Summary, &r.State,
 		(*timeColumn)(&r.CreatedAt), (*timeColumn)(&r.ExpiresAt), (*timeColumn)(&r.DecidedAt), &r.DecidedBy, &r.Reason,
-		(*timeColumn)(&r.UsedAt), &r.Seal, &r.Shown)
+		(*timeColumn)(&r.UsedAt), &r.Seal, &r.Shown, &r.Proof)
 	return r, err
 }

@@ -14,6 +14,7 @@ import (
 	"remit/internal/contract"
 	"remit/internal/contract/contracttest"
 	"remit/internal/engine/approval"
+	"remit/internal/engine/passkey"
 )
 
 // Suite tests a store. open returns an empty store that lives until the end of its test.
@@ -195,6 +196,7 @@ func concurrentTake(t *testing.T, s approval.Store) {
 func decideStores(t *testing.T, s approval.Store) {
 	for _, v := range []approval.Verdict{
 		{Approve: true, By: "grace"},
+		{Approve: true, By: "ada", Proof: passkey.Proof{Claim: passkey.Claim{"a", "ü"}, Signature: "00ff"}},
 		{Approve: false, By: "client", Reason: "not on a Friday"},
 	} {
 		want := ask(t, s, request("id-"+v.By, "key of "+v.By))
@@ -202,7 +204,7 @@ func decideStores(t *testing.T, s approval.Store) {
 		if !v.Approve {
 			want.State = approval.Denied
 		}
-		want.DecidedBy, want.Reason = v.By, v.Reason
+		want.DecidedBy, want.Reason, want.Proof = v.By, v.Reason, v.Proof.String()
 		want.DecidedAt, want.ExpiresAt = noon.Add(time.Minute), noon.Add(3*time.Hour)
 
 		got, err := s.Decide(t.Context(), want.ID, v, want.DecidedAt, want.ExpiresAt)
