@@ -166,6 +166,7 @@ type requestPage struct {
 	Approved, Denied bool
 	Stale, Withdrawn bool
 	MayWithdraw      bool
+	Signing          signing
 }
 
 // Explained reports whether the diff shows everything that will be written, so that the page can
@@ -219,6 +220,7 @@ func (v *visit) requestPage(r approval.Request) requestPage {
 	page.contract(v, r)
 	if page.Waiting {
 		page.preview(v, r)
+		page.Signing = v.signing()
 	} else if waiting, err := v.waiting(v.r.Context(), 1); err == nil && len(waiting) > 0 {
 		page.NextID = waiting[0].ID
 	}
@@ -318,6 +320,7 @@ func (v *visit) decision() (approval.Decision, error) {
 	}
 	decision := approval.Decision{
 		By: v.person.Principal(), Via: frontendConsole, Address: v.Address(v.r), Reason: reason, Mark: v.r.PostForm.Get("shown"),
+		Answer: v.passkeyAnswer(),
 	}
 	switch v.r.PostForm.Get("verdict") {
 	case "approve":

@@ -16,6 +16,7 @@ import (
 	"remit/internal/engine/approval"
 	"remit/internal/engine/audit/auditindex"
 	"remit/internal/engine/identity"
+	"remit/internal/engine/passkey"
 	"remit/internal/engine/ratelimit"
 	"remit/internal/toolsets/books"
 )
@@ -46,6 +47,9 @@ type Console struct {
 	Address func(r *http.Request) string
 	// Desk shows what requests would do, and takes decisions.
 	Desk *approval.Desk
+	// Passkeys are those with which people sign their approvals.
+	Passkeys *passkey.Keys
+	Proxied  bool // a proxy may change the host that requests name
 	// History returns at most max changes of a file of a book, newest first. If the path is empty,
 	// it returns those of the whole book.
 	History func(ctx context.Context, book, path string, max int) ([]books.Change, error)
@@ -149,6 +153,12 @@ func (*Console) routes() []route {
 		{"GET /console/approvals/{id}/state", identity.Viewer, (*visit).requestState},
 		{"POST /console/approvals/{id}/decide", identity.Approver, (*visit).decide},
 		{"POST /console/approvals/{id}/withdraw", identity.Approver, (*visit).withdraw},
+		{"POST /console/approvals/{id}/passkey", identity.Approver, (*visit).askApproval},
+		{"GET /console/passkeys", identity.Approver, (*visit).passkeys},
+		{"POST /console/passkeys", identity.Approver, (*visit).addPasskey},
+		{"POST /console/passkeys/add", identity.Approver, (*visit).askNewPasskey},
+		{"POST /console/passkeys/{id}/remove", identity.Approver, (*visit).removePasskey},
+		{"POST /console/passkeys/{id}/passkey", identity.Approver, (*visit).askRemoval},
 		{"GET /console/settings", identity.Admin, (*visit).settings},
 		{"POST /console/settings/tokens", identity.Admin, (*visit).makeToken},
 		{"POST /console/settings/tokens/{id}/revoke", identity.Admin, (*visit).revokeToken},

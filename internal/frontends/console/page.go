@@ -36,6 +36,7 @@ type view struct {
 	Data      any    // the data of the template's "main" block
 	Person    string // "" if nobody is signed in
 	Role      string
+	Approver  bool
 	Admin     bool
 	Workspace string // the name of the served folder
 	Version   string
@@ -62,7 +63,8 @@ func (v *visit) page(name, nav, title string, data any) error {
 func (v *visit) pageWith(status int, name, nav, title string, data any) error {
 	around := view{
 		Title: title, Nav: nav, Data: data, Person: v.person.Name, Role: v.person.Role.String(),
-		Admin: v.person.Role >= identity.Admin, Workspace: filepath.Base(v.Root), Version: v.Version,
+		Approver: v.person.Role >= identity.Approver,
+		Admin:    v.person.Role >= identity.Admin, Workspace: filepath.Base(v.Root), Version: v.Version,
 	}
 	if v.person.Role > identity.NoRole {
 		around.Now = v.currentState(v.r.Context())

@@ -1,0 +1,169 @@
+package console
+
+import (
+	"encoding/json"
+	"net/url"
+	"strings"
+
+	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine/identity"
+	"remit/internal/engine/passkey"
+	"remit/internal/visible"
+)
+
+// signing says what the approval of a request needs besides a click.
+type signing struct {
+	Needed bool   // a passkey must sign it
+	At     string // the page where passkeys work, if this one is elsewhere
+	Closed string // why nobody can approve now
+}
+
+func (v *visit) signing() (s signing) {
+	needed, err := v.Passkeys.Required(v.r.Context())
+	if err != nil {
+		v.Log.Warn("cannot read the passkeys", "error", err, "cause", contract.AsError(err).Cause)
+		return signing{Closed: visible.Line(contract.AsError(err).Message)}
+	}
+	if s.Needed = needed; needed {
+		s.At, err = v.passkeyPage()
+	}
+	if err != nil {
+		s.Closed = contract.AsError(err).Message
+	}
+	return s
+}
+
+// passkeyPage returns the URL of this page at the origin where passkeys work; "" if it is there
+// already. The script compares the origin again, because a proxy may hide it from us.
+func (v *visit) passkeyPage() (string, error) {
+	origin := v.Passkeys.Origin()
+	at, err := url.Parse(origin)
+	switch {
+	case err != nil || origin == "":
+		return "", passkey.NoOriginError()
+	case v.Proxied || strings.EqualFold(v.r.Host, at.Host):
+		return "", nil
+	}
+	return origin + v.r.URL.Path, nil
+}
+
+// passkeysPage is the data of the page about passkeys.
+type passkeysPage struct {
+	Keys    []passkeyRow
+	Others  bool // the list has passkeys of other people
+	Needed  bool // any passkey is registered
+	At      string
+	Problem string // why none can be added
+}
+
+// passkeyRow is a passkey in the list.
+type passkeyRow struct {
+	passkey.Passkey
+	Whose string
+}
+
+func (v *visit) passkeys() error {
+	var page passkeysPage
+	var err error
+	if page.At, err = v.passkeyPage(); err != nil {
+		page.Problem = contract.AsError(err).Message
+	}
+	if page.Needed, err = v.Passkeys.Required(v.r.Context()); err != nil {
+		return err
+	}
+	all, err := v.Passkeys.List(v.r.Context())
+	if err != nil {
+		return err
+	}
+	for _, p := range all {
+		if v.mayRemove(&p) {
+			page.Keys = append(page.Keys, passkeyRow{p, strings.TrimPrefix(p.Person, identity.Person{}.Principal())})
+			page.Others = page.Others || p.Person != v.person.Principal()
+		}
+	}
+	return v.page("passkeys", "passkeys", "Passkeys", page)
+}
+
+// mayRemove reports whether a passkey is one of the person's own, or the person is an admin.
+func (v *visit) mayRemove(p *passkey.Passkey) bool {
+	return p.Person == v.person.Principal() || v.person.Role >= identity.Admin
+}
+
+// passkeyAnswer returns what the script of a page added to a form.
+func (v *visit) passkeyAnswer() passkey.Answer {
+	form := v.r.PostForm
+	return passkey.Answer{Nonce: form.Get("nonce"), Assertion: form.Get("assertion"), Attestation: form.Get("attestation")}
+}
+
+// askApproval responds with the question to the passkey of a person who approves a request.
+func (v *visit) askApproval() error {
+	q, err := v.Desk.AskPasskey(v.r.Context(), v.r.PathValue("id"), v.person.Principal(), v.r.PostForm.Get("shown"))
+	return v.respondQuestion(q, err)
+}
+
+func (v *visit) askNewPasskey() error {
+	q, err := v.Passkeys.AskRegistration(v.r.Context(), v.person.Principal())
+	return v.respondQuestion(q, err)
+}
+
+func (v *visit) askRemoval() error {
+	q, err := v.Passkeys.AskRemoval(v.r.Context(), v.person.Principal(), v.r.PathValue("id"))
+	return v.respondQuestion(q, err)
+}
+
+func (v *visit) respondQuestion(q passkey.Question, err error) error {
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(q)
+	if err != nil {
+		return err
+	}
+	v.w.Header().Set("Content-Type", "application/json")
+	_, _ = v.w.Write(body) // an error means that the browser has disconnected
+	return nil
+}
+
+func (v *visit) addPasskey() error {
+	if err := v.auditReady("registered"); err != nil {
+		return err
+	}
+	name := strings.TrimSpace(v.r.PostForm.Get("name"))
+	made, proof, err := v.Passkeys.Register(v.r.Context(), v.person.Principal(), name, v.passkeyAnswer())
+	about := []jsontree.Member{jsontree.M("name", jsontree.Str(name))}
+	if err == nil {
+		about = append(about, passkey.RecordOf(&made, proof)...)
+	}
+	v.record(passkey.RecordRegistered, v.person, err, about...)
+	if err != nil {
+		return err
+	}
+	v.redirect("/console/passkeys")
+	return nil
+}
+
+func (v *visit) removePasskey() error {
+	id := v.r.PathValue("id")
+	p, found, err := v.Passkeys.ByID(v.r.Context(), id)
+	switch {
+	case err != nil:
+		return err
+	case !found || !v.mayRemove(&p):
+		return contract.Errorf(contract.NotFound, "You have no such passkey")
+	}
+	if err := v.auditReady("removed"); err != nil {
+		return err
+	}
+	gone, proof, err := v.Passkeys.Remove(v.r.Context(), v.person.Principal(), id, v.passkeyAnswer())
+	about := []jsontree.Member{jsontree.M("name", jsontree.Str(gone.Name)), jsontree.M("of", jsontree.Str(gone.Person))}
+	if err == nil {
+		about = append(about, passkey.RecordOf(&gone, proof)...)
+	}
+	v.record(passkey.RecordRemoved, v.person, err, about...)
+	if err != nil {
+		return err
+	}
+	v.redirect("/console/passkeys")
+	return nil
+}
