@@ -102,9 +102,15 @@ type tab struct {
 // window opens a tab with its own cookies, and signs in with a one-time link.
 func (b *browser) window(w *httpServer, role, name string) *tab {
 	b.t.Helper()
+	return b.windowAt(w, w.url, role, name)
+}
+
+// windowAt is window for a server that the browser reaches at another address.
+func (b *browser) windowAt(w *httpServer, base, role, name string) *tab {
+	b.t.Helper()
 	ctx, cancel := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
 	b.t.Cleanup(cancel)
-	view := &tab{t: b.t, ctx: ctx, base: w.url, started: map[network.RequestID]string{}, finished: map[network.RequestID]string{}, loads: map[network.RequestID]string{}}
+	view := &tab{t: b.t, ctx: ctx, base: base, started: map[network.RequestID]string{}, finished: map[network.RequestID]string{}, loads: map[network.RequestID]string{}}
 	// The page closes when the context of its first action ends, so use the context of the tab.
 	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil {
 		b.t.Fatal(err)
@@ -116,7 +122,7 @@ func (b *browser) window(w *httpServer, role, name string) *tab {
 	if made.code != 0 || !strings.HasPrefix(link, w.url) {
 		b.t.Fatalf("token link: exit %d\n%s%s", made.code, made.out, made.errOut)
 	}
-	view.open(link)
+	view.open(base + strings.TrimPrefix(link, w.url))
 	return view
 }
 
