@@ -185,13 +185,13 @@ func checkSignedRecords(t *testing.T, s *workspace, id string) {
 // older data folder do not make another way of approving possible.
 func TestPasskeyOfTheDatabase(t *testing.T) {
 	t.Parallel()
-	s, keys := newWorkspace(t, nil), filepath.Join(t.TempDir(), "keys")
-	s.env = []string{"REMIT_KEYS=" + keys}
+	s := newWorkspace(t, nil)
+	keys := s.ownKeys()
 	w := s.serve("--toolsets", "learning-os")
 	w.request("first") // creates the database
 	w.end()
-	older, err := os.ReadFile(s.path(".remit/remit.db"))
-	s.check(err)
+	older := filepath.Join(t.TempDir(), "older")
+	s.copyFolder(s.path(".remit"), older)
 	w = s.serve("--toolsets", "learning-os")
 	ada, _ := registered(t, w)
 	id := w.request("second")
@@ -207,10 +207,8 @@ func TestPasskeyOfTheDatabase(t *testing.T) {
 		}
 	}
 	w.end()
-	s.check(os.RemoveAll(s.path(".remit")))
-	s.check(os.Mkdir(s.path(".remit"), 0o700))
-	s.check(os.WriteFile(s.path(".remit/remit.db"), older, 0o600))
-	w = s.serve("--toolsets", "learning-os")
+	s.copyFolder(older, s.path(".remit"))
+	w = s.serve("--toolsets", "learning-os", "--log-level", "error")
 	id = w.request("third")
 	if got := s.person("approvals", "approve", id); got.code == 0 || !strings.Contains(got.errOut, "approvals must be signed") {
 		t.Errorf("with an older data folder, at the terminal: %+v", got)
