@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -8,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // These tests put back, delete, move and copy the data of a workspace, and take away its keys.
@@ -312,5 +314,56 @@ func TestCutRecords(t *testing.T) {
 			t.Errorf("audit verify: %+v", got)
 		}
 		s.person("tasks", "add", "three", "--user", "ada", "--root", s.root)
+	}
+}
+
+// TestKilledWhileSpending kills the program at many moments of an approved call. No approval may be
+// used twice, whatever the moment.
+func TestKilledWhileSpending(t *testing.T) {
+	t.Parallel()
+	s := newWorkspace(t, nil)
+	s.ownKeys()
+	rounds := 4
+	if os.Getenv("REMIT_FULL") == "true" {
+		rounds = 200
+	}
+	for i := range rounds {
+		args := []string{
+			"call", "write_memory_entry", "file=decisions.jsonl", "--toolsets", "learning-os", "--log-level", "error", "--root", s.root,
+			fmt.Sprintf(`entry={"timestamp":"2026-01-09T10:30:00Z","type":"n","decision":"%d"}`, i),
+		}
+		s.remit(args...)
+		pending := s.remit("approvals", "list", "--json", "--root", s.root)
+		id := requestID.FindStringSubmatch(strings.ReplaceAll(pending.out, ": ", ":"))
+		if id == nil {
+			t.Fatalf("no request: %+v", pending)
+		}
+		s.mustRun("approvals", "approve", id[1])
+		cmd := exec.Command(remitBin, args...)
+		cmd.Dir, cmd.Env = s.root, environment(s.env...)
+		s.check(cmd.Start())
+		time.Sleep(time.Duration(i) * 60 * time.Millisecond / time.Duration(rounds)) // not a proof: each moment is as good
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		for range 2 {
+			s.remit(args...)
+		}
+		// The second of them may wait for another approval.
+		pending = s.remit("approvals", "list", "--json", "--root", s.root)
+		if id := requestID.FindStringSubmatch(strings.ReplaceAll(pending.out, ": ", ":")); id != nil {
+			s.mustRun("approvals", "deny", id[1])
+		}
+	}
+	seen := map[string]int{}
+	for _, entry := range s.memory("decisions.jsonl") {
+		seen[entry]++
+	}
+	for entry, n := range seen {
+		if n > 1 {
+			t.Errorf("written %d times with one approval: %s", n, entry)
+		}
+	}
+	if len(seen) == 0 {
+		t.Error("nothing was written at all")
 	}
 }
