@@ -72,6 +72,8 @@ const (
 	maxBrackets = 500      // tokens that open a level
 	// Colons, anchors, aliases and tags in one line, for which the parser takes quadratic time.
 	maxIndicators = 2000
+	// Lines other than comments, because it takes quadratic time for many keys too.
+	maxConfigLines = 2000
 )
 
 // readFile reads a configuration file. It must be a regular file of limited size, and no symbolic
@@ -94,10 +96,22 @@ func readFile(name string, asked bool) ([]byte, error) {
 	case err != nil:
 	case brackets(data) > maxBrackets:
 		err = fmt.Errorf("%s is nested too deeply", name)
+	case configLines(data) > maxConfigLines:
+		err = fmt.Errorf("%s has more than %d lines", name, maxConfigLines)
 	case indicators(data) > maxIndicators:
 		err = fmt.Errorf("%s has a line with too many keys, anchors or tags; break it into several lines", name)
 	}
 	return data, err
+}
+
+// configLines returns the number of lines that are no comments. The parser ends lines at \r too.
+func configLines(data []byte) (n int) {
+	for row := range bytes.FieldsFuncSeq(data, func(c rune) bool { return c == '\n' || c == '\r' }) {
+		if row = bytes.TrimSpace(row); len(row) > 0 && row[0] != '#' {
+			n++
+		}
+	}
+	return n
 }
 
 // indicators returns the largest number of YAML indicators in one line.

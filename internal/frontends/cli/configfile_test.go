@@ -331,3 +331,16 @@ func settled(t *testing.T, text string) (Settings, error) {
 	}
 	return settings, err
 }
+
+// TestCostlyFile checks that a file with many keys is refused before it is parsed.
+func TestCostlyFile(t *testing.T) {
+	for _, part := range []string{"a: b\n", "  a\n"} {
+		_, err := settled(t, strings.Repeat(part, (maxConfig-10)/len(part)))
+		if err == nil || !strings.Contains(err.Error(), "remit.yaml has more than 2000 lines") {
+			t.Errorf("%q: %.100v", part, err)
+		}
+	}
+	if _, err := settled(t, strings.Repeat("# a comment\n\n", 4000)+"approve: deny\n"); err != nil {
+		t.Errorf("a file with many comments: %v", err)
+	}
+}

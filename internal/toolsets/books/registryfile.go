@@ -29,15 +29,17 @@ func parseRegistry(text []byte) (books []Book, broken []brokenEntry, err error) 
 	if err != nil {
 		return nil, nil, err
 	}
+	known := map[string]bool{}
 	for i, node := range listed {
 		book, err := bookOf(node)
-		if err == nil && slices.ContainsFunc(books, func(b Book) bool { return b.ID == book.ID }) {
+		if err == nil && known[book.ID] {
 			err = fmt.Errorf("%s is listed already", book.ID)
 		}
 		if err != nil {
 			broken = append(broken, brokenEntry{book.ID, fmt.Sprintf("entry %d: %v", i+1, err)})
 			continue
 		}
+		known[book.ID] = true
 		books = append(books, book)
 	}
 	return books, broken, nil
@@ -45,8 +47,8 @@ func parseRegistry(text []byte) (books []Book, broken []brokenEntry, err error) 
 
 // entriesOf returns the YAML nodes of a registry's entries.
 func entriesOf(text []byte) ([]ast.Node, error) {
-	if line := tooDeep(text); line > 0 {
-		return nil, &faultError{line, "it is nested too deeply"}
+	if err := checkCost(text); err != nil {
+		return nil, err
 	}
 	file, err := parser.ParseBytes(text, 0)
 	if err != nil {
@@ -76,43 +78,6 @@ func entriesOf(text []byte) ([]ast.Node, error) {
 		found = append(found, sequence.Values...)
 	}
 	return found, nil
-}
-
-// maxNested limits the nesting depth; no real registry comes near it. Brackets in titles count too.
-const maxNested = 1000
-
-// tooDeep returns the first line nested more deeply than maxNested, or 0. Parsing such a text would
-// exhaust the memory.
-func tooDeep(text []byte) int {
-	depth, number := 0, 0
-	for line := range bytes.Lines(text) {
-		number++
-		rest := bytes.TrimLeft(line, " ")
-		if bytes.HasPrefix(rest, []byte("#")) {
-			continue
-		}
-		open := depth
-		// The parser takes quadratic time for many in one line.
-		for _, indicator := range []byte(":&*!") {
-			open += bytes.Count(rest, []byte{indicator})
-		}
-		for bytes.HasPrefix(rest, []byte("- ")) || bytes.HasPrefix(rest, []byte("? ")) {
-			open, rest = open+1, rest[2:]
-		}
-		for _, b := range rest {
-			switch b {
-			case '[', '{':
-				depth++
-			case ']', '}':
-				depth = max(0, depth-1)
-			}
-			open = max(open, depth)
-		}
-		if open > maxNested {
-			return number
-		}
-	}
-	return 0
 }
 
 func isEmpty(node ast.Node) bool {
@@ -244,6 +209,10 @@ func appendBook(text []byte, book *Book) ([]byte, error) {
 	before, err := entriesOf(text)
 	if err != nil {
 		return nil, brokenRegistry(err)
+	}
+	if len(before) >= maxEntries {
+		return nil, contract.Errorf(contract.Unavailable, "The book %s cannot be added: registry.yaml has %d entries, and no more are read", book.ID, len(before)).
+			With("path", registryKey)
 	}
 	added := appendEntry(string(text), book)
 	after, broken, err := parseRegistry([]byte(added))

@@ -2,10 +2,12 @@ package books
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"remit/internal/complexitytest"
 	"remit/internal/contract"
 )
 
@@ -127,4 +129,34 @@ func TestDeeplyNestedRegistries(t *testing.T) {
 	if books, broken, err := parseRegistry([]byte(many)); err != nil || len(books) != 1 || len(broken) != 1499 {
 		t.Errorf("%d books, %d broken, %v", len(books), len(broken), err)
 	}
+}
+
+// TestCostlyRegistries checks that registries which would keep the parser busy are refused before
+// they are parsed, whatever they consist of, and that one with as many books as allowed is read.
+func TestCostlyRegistries(t *testing.T) {
+	for _, part := range []string{
+		"- a\n", "-\n", "- {}\n", "- *a\n", "- &a b\n", "- a\r", "-\r\n", "#\n", "# a\n", "\n", "\r", "a: b\n", "  a: b\n", "? a\n", "---\n", "%\n", "{},\n",
+		"a: b,\n", "a,", "{a: b},", "- book_id: abc\n", "  a\n",
+	} {
+		text := "books:\n" + strings.Repeat(part, (maxRegistry-10)/len(part))
+		var refused *faultError
+		if _, _, err := parseRegistry([]byte(text)); !errors.As(err, &refused) || refused.line > maxLines+1 || !strings.Contains(refused.why, " too ") {
+			t.Errorf("%q: %.100v", part, err)
+		}
+	}
+	list := func(n int) []byte {
+		text := []byte("books:\n")
+		for i := range n {
+			text = fmt.Appendf(text, "  - book_id: book-%d\n    title: \"A, b: [c]\"\n    storage_backend: fs\n    created_at: 2025-01-01\n    status: active\n", i)
+		}
+		return text
+	}
+	full := list(maxEntries)
+	if books, broken, err := parseRegistry(full); len(books) != maxEntries || len(broken) > 0 || err != nil {
+		t.Errorf("%d books, %d broken, %v", len(books), len(broken), err)
+	}
+	if _, err := appendBook(full, newBook()); err == nil || !strings.Contains(err.Error(), "has 5000 entries, and no more are read") {
+		t.Errorf("one book too many: %v", err)
+	}
+	complexitytest.Linear(t, maxEntries, func(n int) { _, _, _ = parseRegistry(list(n)) })
 }
