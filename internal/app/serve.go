@@ -41,7 +41,7 @@ func (a *App) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error
 	defer loadBallast()()
 	server := a.endpoint(a.engine, a.sets)
 	server.Dialogues = a.settings.Elicitation
-	server.Notice = a.settings.UntrustedNotice()
+	server.Notice = a.settings.AgentNotice()
 	loopback := &signedurl.Loopback{Serve: a.serveLinks}
 	a.serveOwnLinks(loopback.Base)
 	a.links.ends = a.settings.PublicURL == ""
@@ -240,7 +240,7 @@ func refuse(w http.ResponseWriter, status int, why string) {
 func (a *App) plain(mux *http.ServeMux, protocol *mcp.HTTP, server *httpserver.Server, authn *auth.Authenticator) {
 	api := &httpapi.API{
 		Engine: a.engine, Identity: authn.Identity, Challenge: authn.Challenge, Version: Version, Log: a.log,
-		Admit: protocol.Admit, Bodies: protocol.Bodies, Desk: a.desk,
+		Admit: protocol.Admit, Bodies: protocol.Bodies, Desk: a.desk, Address: authn.ClientAddress, Rejected: authn.RecordRejected,
 		Health: func(ctx context.Context) map[string]error { return a.health(ctx, server.ShuttingDown()) },
 		Metrics: httpapi.Metrics(a.stats, Version,
 			gauge("remit_sessions", "Open sessions of MCP clients with protocol versions up to 2025-11-25.", protocol.Sessions),

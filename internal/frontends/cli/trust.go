@@ -248,6 +248,16 @@ func (s *Settings) UntrustedNotice() string {
 		s.Config, describeEntries(s.Untrusted), why)
 }
 
+// AgentNotice is UntrustedNotice for a client and its model: it names no command, because only a
+// person may trust, and no folder of this machine.
+func (s *Settings) AgentNotice() string {
+	if len(s.Untrusted) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s is not trusted, so these entries are not in force:\n%sThe person who runs this server can review them.",
+		filepath.Base(s.Config), describeEntries(s.Untrusted))
+}
+
 // unreadableTrust says why earlier decisions do not count.
 func unreadableTrust(problem error) string {
 	return fmt.Sprintf("What was trusted before does not count, because it cannot be read: %s.", problem)

@@ -30,6 +30,10 @@ type API struct {
 	Metrics http.Handler // nil if metrics are off
 	// Where people decide about requests; nil if they cannot here.
 	Desk *approval.Desk
+	// Address returns where a request comes from, and Rejected records one that tried to decide
+	// without being a person. They are needed with Desk.
+	Address  func(*http.Request) string
+	Rejected func(r *http.Request, reason string)
 	// Challenge sets the headers that tell the client how to authenticate if err means that the
 	// caller is anonymous or that the token lacks a scope. It returns the status of the response,
 	// or 0 for other errors. It is nil if every caller is known.

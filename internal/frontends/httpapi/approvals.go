@@ -40,10 +40,12 @@ func (a *API) decider(serve func(r *http.Request, who identity.Identity) (any, e
 		who := a.who(r)
 		switch {
 		case r.Header["Authorization"] == nil:
+			a.Rejected(r, "a decision without a person's token")
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			writeError(w, http.StatusUnauthorized, "Only people decide here; send a person's token as the header Authorization: Bearer TOKEN")
 			return
 		case who.Role < identity.Approver:
+			a.Rejected(r, "a decision with the token of "+who.Principal)
 			writeError(w, http.StatusForbidden, "Only a person's token is accepted here, never an agent's")
 			return
 		}
@@ -185,7 +187,8 @@ func (a *API) decide(r *http.Request, who identity.Identity, approve bool) (any,
 			"so that the approval is for what you saw", found.ID)
 	}
 	decided, err := a.Desk.Decide(r.Context(), found.ID, approval.Decision{
-		Approve: approve, By: who.Principal, Via: viaAPI, Reason: strings.Join(strings.Fields(body.Reason), " "), Mark: body.Shown,
+		Approve: approve, By: who.Principal, Via: viaAPI, Address: a.Address(r),
+		Reason: strings.Join(strings.Fields(body.Reason), " "), Mark: body.Shown,
 	})
 	return a.viewOf(decided), err
 }
@@ -199,7 +202,7 @@ func (a *API) withdraw(r *http.Request, who identity.Identity) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	taken, err := a.Desk.Withdraw(r.Context(), found.ID, approval.Decision{By: who.Principal, Via: viaAPI})
+	taken, err := a.Desk.Withdraw(r.Context(), found.ID, approval.Decision{By: who.Principal, Via: viaAPI, Address: a.Address(r)})
 	return a.viewOf(taken), err
 }
 
