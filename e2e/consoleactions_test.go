@@ -156,6 +156,41 @@ func TestDecisionInTerminal(t *testing.T) {
 	w.end()
 }
 
+// TestEnterInTheReasonDecidesNothing checks that Enter in the reason field is a line break: the page
+// stays, nothing is submitted, and the request still waits.
+func TestEnterInTheReasonDecidesNothing(t *testing.T) {
+	t.Parallel()
+	s := newWorkspace(t, nil)
+	w := s.serve()
+	ada := openBrowser(t).window(w, "approver", "ada")
+	id := w.request("by accident")
+	ada.open("/console/approvals/" + id)
+	ada.markDocument()
+	evaluate[bool](ada, `document.addEventListener("submit", () => { window.submitted = true }, true) === undefined`)
+	ada.run(chromedp.SendKeys(chromedp.CSS("#reason"), "yes"))
+	ada.key(kb.Enter + kb.Enter)
+	ada.key("more")
+	if typed := evaluate[string](ada, `document.querySelector("#reason").value`); typed != "yes\n\nmore" {
+		t.Errorf("the text field contains %q", typed)
+	}
+	if evaluate[bool](ada, `window.submitted === true`) {
+		t.Error("Enter submits the form")
+	}
+	w.request("another one") // the page is the same, and updates itself
+	ada.waitForText("2 waiting")
+	ada.checkNotReloaded()
+	if got := s.remit("approvals", "list", "--root", s.root); !strings.Contains(got.out, id) {
+		t.Errorf("the request does not wait any more:\n%s%s", got.out, got.errOut)
+	}
+	for _, r := range s.records() {
+		if strings.HasPrefix(r.Tool, "approvals/") {
+			t.Errorf("a decision is recorded: %+v", r)
+		}
+	}
+	ada.checkFaults("a request")
+	w.end()
+}
+
 // TestKeyboardOnly checks that a person with a narrow window and only a keyboard can find and
 // approve a request, and always sees which element has the focus.
 func TestKeyboardOnly(t *testing.T) {
