@@ -205,7 +205,7 @@ func TestEveryPage(t *testing.T) {
 	pages := admin.crawl()
 	for _, needed := range []string{
 		"/", "/console/approvals", "/console/tools", "/console/calls", "/console/tasks", "/console/books", "/console/search", "/console/memory",
-		"/console/connect", "/console/settings",
+		"/console/connect", "/console/settings", "/console/passkeys",
 	} {
 		if !slices.Contains(pages, needed) {
 			t.Errorf("no link leads to %s", needed)

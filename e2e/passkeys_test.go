@@ -100,6 +100,7 @@ func TestPasskey(t *testing.T) {
 	ada.verifies(authenticator, false)
 	ada.enter(approveButton)
 	ada.waitForText("Nothing was signed")
+	ada.screenshot("request")
 	ada.verifies(authenticator, true)
 	ada.checkAccessibility("the page of a request")
 	ada.enter(approveButton)
@@ -108,6 +109,7 @@ func TestPasskey(t *testing.T) {
 		t.Errorf("signed, and yet: %d %s", got.status, got.body)
 	}
 	ada.open("/console/passkeys")
+	ada.screenshot("passkeys")
 	ada.checkAccessibility("the page of passkeys")
 	ada.checkFaults("the console at localhost")
 
@@ -159,6 +161,11 @@ func checkSignedRecords(t *testing.T, s *workspace, id string) {
 	for _, want := range []string{`"passkeys/register"`, `"public_key":"`, `"signed":{"claim":["approval 1",`, `"outcome":"denied"`} {
 		if !strings.Contains(string(data), want) {
 			t.Errorf("no record has %s", want)
+		}
+	}
+	for _, way := range []string{"cli", "api", "console"} {
+		if !regexp.MustCompile(`"face":"` + way + `"[^\n]*"tool":"approvals/approve"[^\n]*"outcome":"denied"`).Match(data) {
+			t.Errorf("the attempt by %s is not recorded", way)
 		}
 	}
 	var forged []byte

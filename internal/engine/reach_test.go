@@ -220,19 +220,24 @@ func TestTokensNeverApprove(t *testing.T) {
 		name     string
 		grant    *identity.Grant
 		dialogue bool
+		passkey  bool
 		page     func(string) string
 		want     approval.Answer
 		mode     string
 	}{
-		{"a person's client", nil, true, page, approval.Accepted, ""},
-		{"nobody's client", nil, false, page, approval.Opened, "url"},
-		{"nobody's client, and no console", nil, false, nil, approval.NotShown, ""},
-		{"a token", grantOf(t, "*"), false, page, approval.Opened, "url"},
-		{"a token, and no console", grantOf(t, "*"), false, nil, approval.NotShown, ""},
-		{"a token for dialogs", grantOf(t, "*"), true, page, approval.Accepted, ""},
+		{"a person's client", nil, true, false, page, approval.Accepted, ""},
+		{"nobody's client", nil, false, false, page, approval.Opened, "url"},
+		{"nobody's client, and no console", nil, false, false, nil, approval.NotShown, ""},
+		{"a token", grantOf(t, "*"), false, false, page, approval.Opened, "url"},
+		{"a token, and no console", grantOf(t, "*"), false, false, nil, approval.NotShown, ""},
+		{"a person's client, and a passkey", nil, true, true, page, approval.Opened, "url"},
+		{"a person's client, a passkey, and no console", nil, true, true, nil, approval.NotShown, ""},
+		{"a token for dialogs", grantOf(t, "*"), true, false, page, approval.Accepted, ""},
 	} {
 		gate, peer := &approver{}, &linkPeer{}
-		r := newRig(t, func(o *engine.Options) { o.Approvals, o.ApprovalPage = gate, tc.page })
+		r := newRig(t, func(o *engine.Options) {
+			o.Approvals, o.ApprovalPage, o.NeedsPasskey = gate, tc.page, func(context.Context) bool { return tc.passkey }
+		})
 		args, _ := jsontree.Parse([]byte(good))
 		if _, err := r.engine.Call(t.Context(), engine.Call{
 			Tool: "note", Args: args, Principal: "x", Grant: tc.grant, Dialogue: tc.dialogue,

@@ -102,11 +102,23 @@ func (s *Signed) counts(ctx context.Context, r *Request) (bool, error) {
 }
 
 // CheckWay returns an error if approvals must be signed with a passkey, which is possible at the
-// console only. Front ends call it before they ask a person in another way.
-func (d *Desk) CheckWay(ctx context.Context) error {
+// console only. Front ends call it before they ask a person in another way. The refusal is
+// recorded.
+func (d *Desk) CheckWay(ctx context.Context, r Request, decision Decision) error {
+	if !decision.Approve {
+		return nil
+	}
 	required, err := d.Passkeys.Required(ctx)
 	if err == nil && required {
 		err = passkey.NeededError(d.Passkeys.Origin())
+	}
+	if err == nil {
+		return nil
+	}
+	store, openErr := d.Open(ctx)
+	if recorded, ok := store.(*Recorded); ok && openErr == nil {
+		// Nothing was decided, so it does not matter whether this succeeds.
+		_ = recorded.record(ctx, "approve", r.ID, decision.verdict(), r, d.Now(), err)
 	}
 	return err
 }

@@ -128,7 +128,14 @@ func TestUnsignedApprovalIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	contracttest.WantError(t, s.CheckWay(t.Context()), contract.Denied, "approve in the console at "+passkeytest.Origin)
+	byHand := approval.Decision{Approve: true, By: "cli:eve"}
+	contracttest.WantError(t, s.CheckWay(t.Context(), r, byHand), contract.Denied, "approve in the console at "+passkeytest.Origin)
+	if last := string(s.lines[len(s.lines)-1]); !strings.Contains(last, `"principal":"cli:eve"`) || !strings.Contains(last, `"outcome":"denied"`) {
+		t.Errorf("the refusal is recorded as %s", last)
+	}
+	if err := s.CheckWay(t.Context(), r, approval.Decision{By: "cli:eve"}); err != nil {
+		t.Errorf("a denial: %v", err)
+	}
 	_, err = s.Decide(t.Context(), r.ID, approval.Decision{Approve: true, By: "cli:ada", Mark: r.PageMark("v1")})
 	contracttest.WantError(t, err, contract.Denied, "Denying works everywhere")
 	theirs := s.sign(t, second)

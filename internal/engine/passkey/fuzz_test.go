@@ -1,6 +1,7 @@
 package passkey_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -9,44 +10,40 @@ import (
 )
 
 // FuzzAnswers checks that nothing that a browser posts is accepted, or makes the server panic,
-// unless a registered passkey signed it.
+// unless a registered passkey signed the question.
 func FuzzAnswers(f *testing.F) {
-	t := f
-	memory := &passkeytest.Memory{}
-	now := time.Unix(1e9, 0)
-	keys := passkeytest.NewKeys(memory, func() time.Time { return now })
-	authenticator := passkeytest.NewAuthenticator(t)
-	q, err := keys.AskRegistration(t.Context(), ada)
-	if err != nil {
-		t.Fatal(err)
+	memory, now := &passkeytest.Memory{}, time.Unix(1e9, 0)
+	newKeys := func(m *passkeytest.Memory) *passkey.Keys {
+		keys := passkeytest.NewKeys(m, func() time.Time { return now })
+		// Each input gets the same nonce, so that it always takes the same path.
+		keys.UseOnce = func(context.Context, string, time.Time, time.Time) (bool, error) { return true, nil }
+		return keys
 	}
+	keys, empty := newKeys(memory), newKeys(&passkeytest.Memory{})
+	ask := func(q passkey.Question, err error) passkey.Question {
+		if err != nil {
+			f.Fatal(err)
+		}
+		return q
+	}
+	authenticator := passkeytest.NewAuthenticator(f)
+	q := ask(keys.AskRegistration(f.Context(), ada))
 	created := authenticator.Create(q)
-	if _, _, err := keys.Register(t.Context(), ada, "key", passkey.Answer{Nonce: q.Nonce, Attestation: created}); err != nil {
-		t.Fatal(err)
+	if _, _, err := keys.Register(f.Context(), ada, "key", passkey.Answer{Nonce: q.Nonce, Attestation: created}); err != nil {
+		f.Fatal(err)
 	}
 	claim := keys.ApprovalClaim("k3v9q2xa7m", "shown")
-	if q, err = keys.AskApproval(t.Context(), ada, claim); err != nil {
-		t.Fatal(err)
-	}
-	f.Add(authenticator.Get(q), created)
+	signed := authenticator.Get(ask(keys.AskApproval(f.Context(), ada, keys.ApprovalClaim("another", "shown"))))
+	f.Add(signed, created)
 	f.Add(`{"id":"AA","rawId":"AA","type":"public-key","response":{}}`, `{}`)
 	f.Add(`[`, `{"id":"AA","rawId":"AA","type":"public-key","response":{"clientDataJSON":"e30","attestationObject":"oA"}}`)
-	empty := passkeytest.NewKeys(&passkeytest.Memory{}, keys.Now)
+	nonce := ask(keys.AskApproval(f.Context(), ada, claim)).Nonce
 	f.Fuzz(func(t *testing.T, assertion, attestation string) {
-		fresh, err := keys.AskApproval(t.Context(), ada, claim)
-		if err != nil {
-			t.Fatal(err)
-		}
-		answer := passkey.Answer{Nonce: fresh.Nonce, Assertion: assertion, Attestation: attestation}
+		answer := passkey.Answer{Nonce: nonce, Assertion: assertion, Attestation: attestation}
 		if _, err := keys.Sign(t.Context(), ada, claim, answer); err == nil {
 			t.Errorf("signed with %q", assertion)
 		}
 		for _, keys := range []*passkey.Keys{keys, empty} {
-			again, err := keys.AskRegistration(t.Context(), ada)
-			if err != nil {
-				t.Fatal(err)
-			}
-			answer.Nonce = again.Nonce
 			if _, _, err := keys.Register(t.Context(), ada, "key", answer); err == nil {
 				t.Errorf("registered %q with %q", attestation, assertion)
 			}

@@ -10,6 +10,7 @@ import (
 
 	"remit/internal/contract"
 	"remit/internal/contract/contracttest"
+	"remit/internal/engine/identity"
 	"remit/internal/engine/passkey"
 	"remit/internal/engine/passkey/passkeytest"
 )
@@ -66,6 +67,12 @@ func (f *fixture) question(t *testing.T, claim passkey.Claim) passkey.Question {
 		t.Fatal(err)
 	}
 	return q
+}
+
+// answerTo signs the challenge that follows from the nonce of a question, whoever made that up.
+func answerTo(f *fixture, q passkey.Question) passkey.Answer {
+	q.Get.Challenge = identity.Digest(append(f.claim(), q.Nonce)...)
+	return passkey.Answer{Nonce: q.Nonce, Assertion: f.ada.Get(q)}
 }
 
 func TestSignature(t *testing.T) {
@@ -137,7 +144,19 @@ var forgeries = map[string]struct {
 	}},
 	"a made-up nonce": {forge: func(f *fixture, q passkey.Question) (passkey.Claim, passkey.Answer) {
 		q.Nonce = strings.Repeat("ff", len(q.Nonce)/2)
-		return f.claim(), passkey.Answer{Nonce: q.Nonce, Assertion: f.ada.Get(q)}
+		return f.claim(), answerTo(f, q)
+	}},
+	"an altered nonce": {forge: func(f *fixture, q passkey.Question) (passkey.Claim, passkey.Answer) {
+		q.Nonce = q.Nonce[:len(q.Nonce)-2] + "00" // the end of the seal
+		return f.claim(), answerTo(f, q)
+	}},
+	"the nonce of another person": {forge: func(f *fixture, q passkey.Question) (passkey.Claim, passkey.Answer) {
+		theirs, err := f.AskRegistration(f.ada.T.Context(), grace)
+		if err != nil {
+			f.ada.T.Fatal(err)
+		}
+		q.Nonce = theirs.Nonce
+		return f.claim(), answerTo(f, q)
 	}},
 	"no answer": {forge: func(f *fixture, q passkey.Question) (passkey.Claim, passkey.Answer) {
 		return f.claim(), passkey.Answer{Nonce: q.Nonce}
@@ -294,6 +313,21 @@ func TestTwoFirstPasskeys(t *testing.T) {
 	}
 }
 
+// staleLedger shows nothing to readers, as in the moment before somebody else writes.
+type staleLedger struct{ *passkeytest.Memory }
+
+func (staleLedger) Load() (map[string]string, error) { return nil, nil }
+
+func TestFirstPasskeyIsTakenMeanwhile(t *testing.T) {
+	f := newFixture(t)
+	f.Ledger = staleLedger{f.memory}
+	_, _, err := f.register(t, grace, passkeytest.NewAuthenticator(t), nil)
+	contracttest.WantError(t, err, contract.Conflict, "must be confirmed with it")
+	if len(f.memory.Registered) != 1 || len(f.memory.Keys) != 1 {
+		t.Errorf("registered %v", f.memory.Registered)
+	}
+}
+
 func TestRemoval(t *testing.T) {
 	f := newFixture(t)
 	id := hex.EncodeToString(f.ada.ID)
@@ -352,6 +386,9 @@ func TestDatabaseCannotChangePasskeys(t *testing.T) {
 			}
 			if _, err := f.Sign(t.Context(), ada, f.claim(), passkey.Answer{Nonce: q.Nonce, Assertion: f.ada.Get(q)}); err == nil {
 				t.Error("signed")
+			}
+			if all, err := f.List(t.Context()); len(all) > 0 || err != nil {
+				t.Errorf("%+v can sign, error %v", all, err)
 			}
 			if q, err := f.AskRegistration(t.Context(), ada); err == nil {
 				answer := passkey.Answer{Nonce: q.Nonce, Attestation: thief.Create(q)}

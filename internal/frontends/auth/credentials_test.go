@@ -52,7 +52,7 @@ func TestCredentials(t *testing.T) {
 		{"in both", "/x?access_token", []string{"Bearer " + good}, 400, "ends up in logs", odd},
 		{"something else in the address", "/x?token=a&x_access_token=b&a=access_token", nil, 200, "", ""},
 		{"words that would end the header", "/x", []string{"Bearer " + revoked}, 401, "was revoked", bad + `The token 'hel''per' was revoked??Set-Cookie: a=b", ` + metadata},
-		{"check fails", "/x", []string{"Bearer " + broken}, 503, "Credentials cannot be checked right now", ""},
+		{"check fails", "/x", []string{"Bearer " + broken}, 503, `{"error":"no"}`, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := newRig(t)

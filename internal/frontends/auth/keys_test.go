@@ -54,7 +54,7 @@ func TestOIDCUnsafe(t *testing.T) {
 				}
 				g.server.ServeHTTP(w, r)
 			})
-			g.expect(signed(map[string]any{"iss": url}), 503, "cannot be checked right now")
+			g.expect(signed(map[string]any{"iss": url}), 503, "The token issuer cannot be reached")
 		})
 	}
 }
@@ -93,7 +93,7 @@ func TestOIDCSlow(t *testing.T) {
 	token := signed(nil)
 	var all sync.WaitGroup
 	for range 20 {
-		all.Go(func() { g.expect(token, 503, "cannot be checked right now") })
+		all.Go(func() { g.expect(token, 503, "The token issuer cannot be reached") })
 	}
 	all.Wait()
 	if n := g.issuer.asked("/.well-known/openid-configuration"); n != 1 {
@@ -120,8 +120,8 @@ func TestOIDCKeysDown(t *testing.T) {
 					}
 					g.server.ServeHTTP(w, r)
 				})
-				g.expect(signed(nil), 503, "cannot be checked right now")
-				g.expect(signed(nil), 503, "cannot be checked right now") // not fetched again
+				g.expect(signed(nil), 503, "The token issuer cannot be reached")
+				g.expect(signed(nil), 503, "The token issuer cannot be reached") // not fetched again
 				g.expect("a.b.c", 401, "signed with a public key")
 				healthy = true
 				time.Sleep(11 * time.Second)
@@ -172,7 +172,7 @@ func TestOIDCKeysWithdrawn(t *testing.T) {
 		time.Sleep(time.Hour)
 		g.expect(signed(bob), 200, "oidc:bob")
 		time.Sleep(time.Hour)
-		g.expect(signed(bob), 503, "cannot be checked")
+		g.expect(signed(bob), 503, "The token issuer cannot be reached")
 		g.issuer.set(false)
 		time.Sleep(2 * time.Second)
 		g.expect(signed(bob), 200, "oidc:bob")

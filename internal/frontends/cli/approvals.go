@@ -116,18 +116,15 @@ func (p *Program) decideCommand(verb, alias string, approve bool) *cobra.Command
 			if err != nil {
 				return err
 			}
-			if approve {
-				if err := desk.CheckWay(ctx); err != nil {
-					return err
-				}
+			decision := approval.Decision{Approve: approve, By: operator(), Via: viaTerminal, Reason: reason}
+			if err := desk.CheckWay(ctx, asked, decision); err != nil {
+				return err
 			}
-			mark, err := p.confirmDecision(ctx, desk, verb, approve, asked)
+			decision.Mark, err = p.confirmDecision(ctx, desk, verb, approve, asked)
 			if err != nil {
 				return err
 			}
-			decided, err := desk.Decide(ctx, asked.ID, approval.Decision{
-				Approve: approve, By: operator(), Via: viaTerminal, Reason: reason, Mark: mark,
-			})
+			decided, err := desk.Decide(ctx, asked.ID, decision)
 			if err != nil {
 				return err
 			}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -80,7 +81,7 @@ func TestOnlyPeopleDecide(t *testing.T) {
 	body, _ := json.Marshal(map[string]string{"shown": store.request.PageMark("now"), "reason": " as\nagreed "})
 	w := decide(mux, "approve", string(body))
 	want := approval.Verdict{Approve: true, By: "person:bot", Via: "api", Address: "192.0.2.1", Reason: "as agreed", Shown: "now"}
-	if w.Code != http.StatusOK || len(store.decided) != 1 || store.decided[0] != want {
+	if w.Code != http.StatusOK || len(store.decided) != 1 || !reflect.DeepEqual(store.decided[0], want) {
 		t.Errorf("a person: %d %s, decided %+v", w.Code, w.Body, store.decided)
 	}
 }
