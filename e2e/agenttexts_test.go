@@ -13,9 +13,9 @@ import (
 // decidingCommand matches what would tell an agent how to approve, trust or become a person.
 var decidingCommand = regexp.MustCompile(`(?i)remit (approvals|trust|init)\b|approvals (approve|deny)|token link|--role|remit_trust|--approve[ =](auto|ask)|token create --elicit`)
 
-// TestTextsForAgentsNameNoDecision collects what agents read (instructions, tools, resources, errors
-// of MCP and HTTP, documents, notices and the webhook) and checks that nothing there names a command
-// that approves, trusts or makes people.
+// TestTextsForAgentsNameNoDecision collects what agents read (instructions, tools, resources,
+// errors of MCP and HTTP, documents, notices and the webhook) and checks that nothing there names a
+// command that approves, trusts or makes people.
 func TestTextsForAgentsNameNoDecision(t *testing.T) {
 	t.Parallel()
 	sent := make(chan string, 100)

@@ -342,7 +342,8 @@ func TestKilledWhileSpending(t *testing.T) {
 		cmd := exec.Command(remitBin, args...)
 		cmd.Dir, cmd.Env = s.root, environment(s.env...)
 		s.check(cmd.Start())
-		time.Sleep(time.Duration(i) * 60 * time.Millisecond / time.Duration(rounds)) // not a proof: each moment is as good
+		// Any moment will do.
+		time.Sleep(time.Duration(i) * 60 * time.Millisecond / time.Duration(rounds))
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		for range 2 {

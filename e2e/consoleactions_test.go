@@ -156,8 +156,8 @@ func TestDecisionInTerminal(t *testing.T) {
 	w.end()
 }
 
-// TestEnterInTheReasonDecidesNothing checks that Enter in the reason field is a line break: the page
-// stays, nothing is submitted, and the request still waits.
+// TestEnterInTheReasonDecidesNothing checks that Enter in the reason field is a line break: the
+// page stays, nothing is submitted, and the request still waits.
 func TestEnterInTheReasonDecidesNothing(t *testing.T) {
 	t.Parallel()
 	s := newWorkspace(t, nil)

@@ -134,7 +134,14 @@ func (a *anchor) settle(ctx context.Context, db *sqlstore.DB) error {
 		return unreadable(err)
 	}
 	known := state.Data[a.location]
+	behind, err := a.database.records.Behind(ctx, db)
+	if err != nil {
+		return err
+	}
 	switch {
+	case behind:
+		return doubt(`put the newer one back, or a person runs "remit token reset" and restarts the servers`,
+			"The database was put back to an earlier time while this server ran")
 	case known != "" && meta.DataID != known:
 		return doubt(fixNewData, "The database is not the one that this workspace used before")
 	case a.shared && known == "" && !a.remembers(meta.DataID):

@@ -180,7 +180,7 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 		data.mayCreate = a.anchor.mayCreate
 	}
 	if store.isShared() {
-		a.storage = sharedStorage(root, store.open, a.reportLost)
+		a.storage, store.records = sharedStorage(root, store.open, a.reportLost)
 	} else {
 		a.storage = localStorage(s, root, data, a.reportLost)
 	}

@@ -37,8 +37,9 @@ type database struct {
 	prepare func() error
 	userKey func() ([]byte, error) // returns the key of the user; for a database that is not shared
 	log     *slog.Logger
-	anchor  *anchor     // nil: any database is used
-	file    os.FileInfo // the file that was opened
+	anchor  *anchor           // nil: any database is used
+	records *sqlstore.Records // of a shared database; nil: none
+	file    os.FileInfo       // the file that was opened
 
 	secretMu sync.Mutex
 	secret   []byte
@@ -58,9 +59,9 @@ func (d *database) isShared() bool { return sqlstore.IsPostgres(d.url) }
 // connect opens the database, and closes one that was removed. It creates a database only if the
 // workspace has had none.
 func (d *database) connect(ctx context.Context, removed *sqlstore.DB) (*sqlstore.DB, error) {
-	// The file or the tables were removed, so no one would find what is written to the old ones.
+	// The file or the tables were replaced, so no one would find what is written to the old ones.
 	if removed != nil {
-		d.log.Warn("the database was removed while it was open", "error", removed.Close())
+		d.log.Warn("the database was removed or replaced while it was open", "error", removed.Close())
 	}
 	if !d.isShared() {
 		if err := d.prepareFile(); err != nil {
@@ -96,6 +97,9 @@ func (d *database) prepareFile() error {
 // isStillThere reports whether the opened database is still the one that others see: the same file,
 // the same tables. A shared database that was recreated has a new key.
 func (d *database) isStillThere(db *sqlstore.DB) bool {
+	if d.records.IsBehind() {
+		return false
+	}
 	now := d.stat()
 	if d.file == nil && !db.Emptied() || d.file != nil && now != nil && os.SameFile(d.file, now) {
 		return true

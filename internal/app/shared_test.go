@@ -299,6 +299,39 @@ func TestDatabaseIsReplaced(t *testing.T) {
 	}
 }
 
+// TestDatabaseOfEarlier puts the database back to an earlier time while a server runs. What was
+// revoked since could be back, so the server must stop until the newer one is there again.
+func TestDatabaseOfEarlier(t *testing.T) {
+	url := pgtest.Database(t)
+	a := openHere(t, func(s *cli.Settings) { s.Database, s.Toolsets = url, []string{"tasks"} })
+	add := func() engine.Result {
+		return call(t, a, engine.Call{Tool: "add_task"}, `{"user_id":"ada","title":"Milk"}`)
+	}
+	for range 3 {
+		if result := add(); result.Err != nil {
+			t.Fatal(result.Err.Cause)
+		}
+	}
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	change := func(statement string) {
+		t.Helper()
+		if _, err := conn.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(`UPDATE logs SET lines = lines - 1 WHERE log = 'audit'`)
+	awaitCall(t, add, func(r engine.Result) bool { return r.Err != nil && strings.Contains(string(r.Body), "put back to an earlier time") })
+	if err := a.health(t.Context(), false)["database"]; err == nil {
+		t.Error("health says that an older database is well")
+	}
+	change(`UPDATE logs SET lines = lines + 1 WHERE log = 'audit'`)
+	awaitCall(t, add, func(r engine.Result) bool { return r.Err == nil })
+}
+
 // awaitCall repeats a call until its answer is the wanted one.
 func awaitCall(t *testing.T, call func() engine.Result, wanted func(engine.Result) bool) {
 	t.Helper()

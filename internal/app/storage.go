@@ -57,7 +57,7 @@ func localStorage(s cli.Settings, root *workspace.Root, data *dataFolder, lost f
 }
 
 // sharedStorage stores everything in a database that other processes use as well.
-func sharedStorage(root *workspace.Root, database sqlstore.Source, lost func(error)) *storage {
+func sharedStorage(root *workspace.Root, database sqlstore.Source, lost func(error)) (*storage, *sqlstore.Records) {
 	files := filesOf(root)
 	memory := database.Memory(sqlstore.MemoryOptions{Folder: memoryFolder, Files: files, Now: time.Now})
 	records := database.Records(lost)
@@ -66,7 +66,7 @@ func sharedStorage(root *workspace.Root, database sqlstore.Source, lost func(err
 		source: sharedPlace, limiter: database.Limiter(),
 		checkPath: checkShared(root, memory),
 		memoryEnd: memory, recordsEnd: records,
-	}
+	}, records
 }
 
 // recordSource names the records of a workspace in the index of calls. A database in the data

@@ -93,8 +93,9 @@ func (d *Authenticator) recordFailure(r *http.Request, ref *refusal, now time.Ti
 	return ref
 }
 
-// RecordRejected records a request that was rejected whatever it asked for: because of where it came
-// from, or because only people may send it. It records no more than guessRate from one address.
+// RecordRejected records a request that was rejected whatever it asked for: because of where it
+// came from, or because only people may send it. It records no more than guessRate from one
+// address.
 func (d *Authenticator) RecordRejected(r *http.Request, reason string) {
 	if now := d.Now(); d.countGuess("rejected "+d.clientNetwork(r).String(), now) == 0 {
 		d.record(r, "auth/request", reason, now)

@@ -121,7 +121,8 @@ func TestOIDCKeysDown(t *testing.T) {
 					g.server.ServeHTTP(w, r)
 				})
 				g.expect(signed(nil), 503, "The token issuer cannot be reached")
-				g.expect(signed(nil), 503, "The token issuer cannot be reached") // not fetched again
+				// Not fetched again.
+				g.expect(signed(nil), 503, "The token issuer cannot be reached")
 				g.expect("a.b.c", 401, "signed with a public key")
 				healthy = true
 				time.Sleep(11 * time.Second)

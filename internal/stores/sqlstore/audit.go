@@ -2,10 +2,12 @@ package sqlstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"remit/internal/engine/audit"
@@ -20,6 +22,9 @@ type Records struct {
 
 	mu         sync.Mutex
 	reportedAt time.Time // when lost was last called
+
+	count  atomic.Int64 // how many records there were when this process last stored one
+	behind atomic.Bool  // there are fewer now
 }
 
 var _ audit.Storage = (*Records)(nil)
@@ -66,7 +71,7 @@ func (r *Records) Append(day string, record []byte, durable bool) (func(context.
 func (r *Records) store(ctx context.Context, batch []*entry) error {
 	db, err := r.source(ctx)
 	if err == nil {
-		err = db.change(ctx, func(ctx context.Context, tx runner) error { return chain(ctx, tx, batch) })
+		err = r.append(ctx, db, batch)
 	}
 	if err != nil {
 		err = fmt.Errorf("store audit records: %w", err)
@@ -75,11 +80,50 @@ func (r *Records) store(ctx context.Context, batch []*entry) error {
 	return err
 }
 
-// chain appends a batch to the chain within a transaction.
-func chain(ctx context.Context, tx runner, batch []*entry) error {
+// append appends a batch to the chain, unless the chain has become shorter.
+func (r *Records) append(ctx context.Context, db *DB, batch []*entry) error {
+	var count int64
+	err := db.change(ctx, func(ctx context.Context, tx runner) (err error) {
+		count, err = chain(ctx, tx, batch, r.count.Load())
+		return err
+	})
+	switch {
+	case errors.Is(err, errShortChain):
+		r.behind.Store(true)
+	case err == nil:
+		for old := r.count.Load(); old < count && !r.count.CompareAndSwap(old, count); old = r.count.Load() {
+		}
+	}
+	return err
+}
+
+// errShortChain says that records are missing that were stored before.
+var errShortChain = errors.New("the database has fewer records than before: it was put back to an earlier time")
+
+// IsBehind reports whether it was noticed that records are missing that this process has stored.
+func (r *Records) IsBehind() bool { return r != nil && r.behind.Load() }
+
+// Behind looks whether records are still missing, if that was noticed.
+func (r *Records) Behind(ctx context.Context, db *DB) (bool, error) {
+	if !r.IsBehind() {
+		return false, nil
+	}
+	count, _, err := lookUp(ctx, db, "count the records", `SELECT lines FROM logs WHERE log = $1`, scanValue[int64], auditChain)
+	if err == nil && count >= r.count.Load() {
+		r.behind.Store(false)
+	}
+	return r.behind.Load(), err
+}
+
+// chain appends a batch to the chain within a transaction, and returns how many records it has
+// then. It returns errShortChain if there are fewer than atLeast before.
+func chain(ctx context.Context, tx runner, batch []*entry, atLeast int64) (int64, error) {
 	count, _, err := lockCount(ctx, tx, auditChain, time.Now())
 	if err != nil {
-		return fmt.Errorf("lock the chain: %w", err)
+		return 0, fmt.Errorf("lock the chain: %w", err)
+	}
+	if count.lines < atLeast {
+		return 0, errShortChain
 	}
 	link := tipOf(count.tip)
 	var rows [][]any
@@ -94,7 +138,7 @@ func chain(ctx context.Context, tx runner, batch []*entry) error {
 		rows = append(rows, []any{auditDays + link.day, count.lines, line})
 	}
 	count.tip = []byte(link.day + " " + link.hash)
-	return storeRecords(ctx, tx, rows, count, days)
+	return count.lines, storeRecords(ctx, tx, rows, count, days)
 }
 
 // chainLink is the end of the chain.
