@@ -29,7 +29,7 @@ type httpServer struct {
 	exit      chan struct{} // closed when the process has exited
 	last      atomic.Int64  // id of the last request
 	token     string        // of modern requests; empty for none
-	args      []string      // of the command
+	args, env []string      // of the command
 }
 
 var startupLines = regexp.MustCompile(`(?m)^Remit \S+ serves (http://127\.0\.0\.1:\d+) .*\n(?:Console: .*\n)?`)
@@ -52,7 +52,7 @@ func (s *workspace) serveVia(via, env []string, args ...string) *httpServer {
 	command := slices.Concat(via, []string{remitBin, "serve", "--addr", "127.0.0.1:0", "--log-level", "warn", "--root", s.root}, args)
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Dir, cmd.Env = s.t.TempDir(), environment(append(s.env, env...)...)
-	w := &httpServer{t: s.t, workspace: s, cmd: cmd, stderr: &syncBuffer{}, exit: make(chan struct{}), args: args}
+	w := &httpServer{t: s.t, workspace: s, cmd: cmd, stderr: &syncBuffer{}, exit: make(chan struct{}), args: args, env: env}
 	cmd.Stderr = w.stderr
 	s.check(cmd.Start())
 	go func() {

@@ -10,6 +10,7 @@ import (
 	"net/http/cookiejar"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,7 +67,9 @@ func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastRe
 // signInLink returns a link that a person at a terminal makes for the console of this server.
 func (w *httpServer) signInLink() string {
 	w.t.Helper()
-	got := w.workspace.person(append([]string{"token", "link", "--root", w.workspace.root}, w.args...)...)
+	from := *w.workspace
+	from.env = slices.Concat(from.env, w.env)
+	got := from.person(append([]string{"token", "link", "--root", w.workspace.root}, w.args...)...)
 	if got.code != 0 || !strings.HasPrefix(got.out, "http") {
 		w.t.Fatalf("token link: exit %d\n%s%s", got.code, got.out, got.errOut)
 	}

@@ -4,6 +4,9 @@ import (
 	"archive/zip"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -72,6 +75,56 @@ func TestSecretsAreNeverRead(t *testing.T) {
 		}
 		r.end()
 	}
+}
+
+// TestSecretsAreNotPreviewed checks that what a person is shown of a call contains nothing of a
+// file that the secret policy denies, wherever it is shown: deny applies to previews too.
+func TestSecretsAreNotPreviewed(t *testing.T) {
+	t.Parallel()
+	sent := make(chan string, 10)
+	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		sent <- string(body)
+	}))
+	defer hook.Close()
+	s := newWorkspace(t, map[string]string{
+		"remit.yaml":                                         "deny: [.claude/memory/decisions.jsonl, lessons/private.md]\n" + guardedTools,
+		".claude/memory/decisions.jsonl":                     `{"timestamp":"2026-01-01T00:00:00Z","type":"` + secretWord + `"}` + "\n",
+		".claude/memory/progress_log.jsonl":                  `{"timestamp":"2026-01-01T00:00:00Z","type":"` + openWord + `"}` + "\n",
+		libraryFolder + "books/go-course/lessons/private.md": secretWord + "\n",
+		libraryFolder + "books/go-course/lessons/open.md":    openWord + "\n",
+	})
+	bot := s.personToken("--name", "bot", "--role", "approver")
+	agent := s.token("--name", "agent", "--scopes", "*", "--user", "*")
+	w := s.serveWith([]string{"REMIT_WEBHOOK_SECRET=a secret that is long enough"}, "--webhook", hook.URL)
+	me := w.signedIn()
+	entry := func(file string) string { return strings.Replace(entryArgs, "decisions.jsonl", file, 1) }
+	for _, c := range []struct {
+		tool, args string
+		shows      bool
+	}{
+		{"write_memory_entry", entry("decisions.jsonl"), false},
+		{"write_memory_entry", entry("progress_log.jsonl"), true},
+		{"write_content", `{"book_id":"go-course","path":"lessons/private.md","content":"x"}`, false},
+		{"delete_content", `{"book_id":"go-course","path":"lessons/private.md"}`, false},
+		{"write_content", `{"book_id":"go-course","path":"lessons/open.md","content":"x"}`, true},
+	} {
+		got := w.post("/tools/"+c.tool, c.args, bearer(agent))
+		found := requestID.FindSubmatch(got.body)
+		if found == nil { // it is refused before a person is asked
+			if c.shows || got.status != http.StatusForbidden || strings.Contains(string(got.body), secretWord) {
+				t.Errorf("%s %s: %d %s", c.tool, c.args, got.status, got.body)
+			}
+			continue
+		}
+		id := string(found[1])
+		shown := <-sent + string(w.get("/console/approvals/"+id, me).body) + string(w.get("/approvals/"+id, bearer(bot)).body) +
+			s.remit("approvals", "show", id, "--root", s.root).out
+		if strings.Contains(shown, secretWord) || strings.Contains(shown, openWord) != c.shows {
+			t.Errorf("%s %s is shown as %s", c.tool, c.args, shown)
+		}
+	}
+	w.kill()
 }
 
 // TestSecretsAreNeverFound searches for what the files hold, by every way to search.

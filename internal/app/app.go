@@ -269,7 +269,7 @@ func namesOf(sets []*contract.Set) []string {
 
 // newEngine binds the tools of some sets.
 func (a *App) newEngine(sets []*contract.Set, options engine.Options) (*engine.Engine, error) {
-	tools := &learning.Tools{Memory: a.storage.memory, Files: a.root, Now: time.Now, AllSets: a.known, Served: sets}
+	tools := &learning.Tools{Memory: a.storage.memory, Files: a.root, Now: time.Now, AllSets: a.known, Served: sets, Secrets: a.secrets}
 	openTasks := stored(a.database, func(db *sqlstore.DB) tasks.Store { return db.Tasks() })
 	lists := &tasks.Tools{Open: openTasks, Now: time.Now, Served: sets}
 	library := &books.Tools{Library: a.books, Links: a.links, Now: time.Now, Served: sets, LinksEnd: func() bool { return a.links.ends }}

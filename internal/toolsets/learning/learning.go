@@ -26,6 +26,7 @@ type Tools struct {
 	Now     func() time.Time
 	AllSets []*contract.Set // all sets
 	Served  []*contract.Set // the served sets, with the operator's changes
+	Secrets *contract.SecretPolicy
 }
 
 // Files gives access to the files of the repository.

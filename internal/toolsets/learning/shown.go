@@ -1,6 +1,7 @@
 package learning
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -82,18 +83,33 @@ func (t *Tools) ShowWrite(ctx context.Context, in WriteIn) (engine.Shown, error)
 	if seen, ok := parseExtent(engine.Seen(ctx)); ok && seen != state && t.still(ctx, in.File, seen, state.End) {
 		state = seen
 	}
-	before := string(tail.Text)
+	before, title := string(tail.Text), "Append to "+in.File
+	if rule := t.hidden(ctx, in.File); rule != "" {
+		before, title = "", title+", whose content is not shown because of the rule "+rule
+	}
 	if before != "" && before[len(before)-1] != '\n' {
 		before += "\n" // the entry begins on a line of its own
 	}
 	return engine.Shown{
-		State: state.String(), Title: "Append to " + in.File,
+		State: state.String(), Title: title,
 		Before: before, After: before + string(in.stored()) + "\n",
 	}, nil
 }
 
-// tail returns the end of a memory file, which is empty if there is none. A person sees it,
-// whatever callers may read.
+// hidden returns the rule of the secret policy that denies a memory file, or "". Previews leave the
+// machine, for example to a webhook, so the policy applies to them too.
+func (t *Tools) hidden(ctx context.Context, file string) string {
+	_, err := t.Memory.Stat(ctx, file, &contract.PathPolicy{Secrets: t.Secrets})
+	var denied *contract.Error
+	if !errors.As(err, &denied) || denied.Kind != contract.Denied {
+		return ""
+	}
+	rule, _ := denied.Details["rule"].(string)
+	return cmp.Or(rule, denied.Message)
+}
+
+// tail returns the end of a memory file, which is empty if there is none, whatever callers may
+// read: the state that a person saw must not change unseen.
 func (t *Tools) tail(ctx context.Context, file string, limit int64) (Tail, error) {
 	tail, err := t.Memory.Tail(ctx, file, &contract.PathPolicy{}, limit)
 	var failure *contract.Error
