@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -17,6 +18,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/creack/pty"
 
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine/audit"
@@ -321,20 +324,26 @@ func (c *chained) Append(day string, record []byte, _ bool) (func(context.Contex
 	return func(context.Context) error { return nil }, nil
 }
 
-// startHTTPTee starts a server, and stores what it logs until it is reachable.
+// startHTTPTee starts a server at a terminal, and stores what it logs until it is reachable.
 func startHTTPTee(t *testing.T, cmd *exec.Cmd, log *bytes.Buffer) *httpServer {
 	t.Helper()
 	out, err := os.CreateTemp(t.TempDir(), "log")
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd.Stderr = out
-	if err := cmd.Start(); err != nil {
+	screen, terminal, err := pty.Open() // only a terminal is shown a sign-in link
+	if err != nil {
 		t.Fatal(err)
 	}
+	cmd.Stderr = terminal
+	if err := errors.Join(cmd.Start(), terminal.Close()); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = io.Copy(out, screen) }() // ends with the server
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // it was killed
+		_ = screen.Close()
 	})
 	for deadline := time.Now().Add(serverTimeout); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		said, err := os.ReadFile(out.Name())
