@@ -368,3 +368,35 @@ func TestKilledWhileSpending(t *testing.T) {
 		t.Error("nothing was written at all")
 	}
 }
+
+// TestTwoKeyFolders uses one workspace from a host and from a container, which have key folders of
+// their own. Once a person has said so, both work, and neither accepts the tokens of the other.
+func TestTwoKeyFolders(t *testing.T) {
+	t.Parallel()
+	s := newWorkspace(t, nil)
+	host := s.ownKeys()
+	ours := s.token("--name", "ours", "--scopes", "*", "--user", "ada")
+	s.ownKeys() // those of the container
+	if got := s.remit("tasks", "add", "Milk", "--user", "ada", "--root", s.root); got.code == 0 {
+		t.Errorf("the container wrote before a person decided: %+v", got)
+	}
+	s.mustRun("trust", "--copied")
+	theirs := s.token("--name", "theirs", "--scopes", "*", "--user", "ada")
+	container := s.env
+	for range 2 {
+		for _, c := range []struct {
+			env          []string
+			valid, other string
+		}{{container, theirs, ours}, {[]string{"REMIT_KEYS=" + host}, ours, theirs}} {
+			s.env = c.env
+			w := s.serve("--toolsets", "tasks", "--log-level", "error")
+			if got := w.post("/tools/add_task", `{"title":"Milk"}`, bearer(c.valid)); got.status != http.StatusOK {
+				t.Errorf("with %v: %d %s", c.env, got.status, got.body)
+			}
+			if got := w.post("/tools/list_tasks", `{}`, bearer(c.other)); got.status != http.StatusUnauthorized {
+				t.Errorf("the other's token with %v: %d %s", c.env, got.status, got.body)
+			}
+			w.end()
+		}
+	}
+}

@@ -125,7 +125,7 @@ func unreadable(err error) error {
 
 // settle checks that an opened database is the one of this workspace. It gives a new one an id.
 func (a *anchor) settle(ctx context.Context, db *sqlstore.DB) error {
-	meta, err := db.Meta(ctx)
+	meta, err := db.Meta(ctx, a.file.Name())
 	if err != nil {
 		return err
 	}
@@ -235,7 +235,7 @@ func (a *anchor) noteSequence(ctx context.Context, db *sqlstore.DB, meta sqlstor
 	if a.shared || meta.Sequence >= state.Sequence {
 		return nil
 	}
-	return db.NoteSequence(ctx, strconv.FormatInt(state.Sequence, 10))
+	return db.NoteSequence(ctx, a.file.Name(), state.Sequence)
 }
 
 // check returns an error if the database is in doubt. It costs little while the database is open.
@@ -292,7 +292,7 @@ func (a *anchor) NeedsIdentity(ctx context.Context) (needed, certain bool, err e
 	if err != nil || !a.shared {
 		return false, false, err
 	}
-	meta, err := db.Meta(ctx)
+	meta, err := db.Meta(ctx, "")
 	return meta.Identity, meta.Identity, err
 }
 

@@ -45,18 +45,15 @@ func (a *anchor) withDatabase(ctx context.Context, do func(*sqlstore.DB) error) 
 // moved takes over what is known about the path that the workspace had before.
 func (a *anchor) moved(ctx context.Context) error {
 	return a.withDatabase(ctx, func(db *sqlstore.DB) error {
-		meta, err := db.Meta(ctx)
+		meta, err := db.Meta(ctx, "")
 		if err != nil {
 			return err
 		}
 		if state, err := a.file.State(); err == nil && meta.DataID != "" && state.Data[a.location] == meta.DataID {
 			return errors.New("there is nothing to do: the workspace is known at this path")
 		}
-		root, location, err := a.findOld(meta.DataID)
+		root, location, err := a.findOld(ctx, meta.DataID)
 		if err != nil {
-			return err
-		}
-		if err := stillThere(ctx, location, meta.DataID); err != nil {
 			return err
 		}
 		if err := a.file.Replace(a.now()); err != nil {
@@ -67,7 +64,7 @@ func (a *anchor) moved(ctx context.Context) error {
 			if err := c.Import(old.Anchor()); err != nil {
 				return err
 			}
-			return a.rename(ctx, c, db, meta.DataID)
+			return a.giveID(ctx, c, db, meta.DataID)
 		})
 		if err != nil {
 			return err
@@ -78,29 +75,30 @@ func (a *anchor) moved(ctx context.Context) error {
 	})
 }
 
-// findOld returns the path of the workspace whose database has this id, and the location that the
-// database had.
-func (a *anchor) findOld(id string) (root, location string, err error) {
+// findOld returns the path of the workspace whose database has this id and is no longer at its
+// location, and that location.
+func (a *anchor) findOld(ctx context.Context, id string) (root, location string, err error) {
 	roots, err := a.keys.Roots()
 	if err != nil {
 		return "", "", err
 	}
+	err = fmt.Errorf("the key folder %s knows no workspace that was moved here; if this is a copy, or the key folder was lost, "+
+		"run \"remit trust --copied\"", a.keys.Path())
 	for _, root := range roots {
-		if root == a.root {
-			continue
-		}
-		state, err := a.keys.Workspace(root).Anchor().State()
-		if err != nil {
+		state, stateErr := a.keys.Workspace(root).Anchor().State()
+		if stateErr != nil || root == a.root {
 			continue // of another key, so not the one
 		}
 		for location, one := range state.Data {
-			if id != "" && one == id {
+			if id == "" || one != id {
+				continue
+			}
+			if err = stillThere(ctx, location, id); err == nil {
 				return root, location, nil
 			}
 		}
 	}
-	return "", "", fmt.Errorf("the key folder %s knows no workspace that was moved here; if this is a copy, or the key folder was lost, "+
-		"run \"remit trust --copied\"", a.keys.Path())
+	return "", "", err
 }
 
 // stillThere returns an error if the database with this id can still be at its old location.
@@ -115,7 +113,7 @@ func stillThere(ctx context.Context, location, id string) error {
 	db, err := sqlstore.Open(ctx, location)
 	if err == nil {
 		var meta sqlstore.Meta
-		meta, err = db.Meta(ctx)
+		meta, err = db.Meta(ctx, "")
 		err = errors.Join(err, db.Close())
 		if err == nil && meta.DataID != id {
 			return nil
@@ -125,18 +123,28 @@ func stillThere(ctx context.Context, location, id string) error {
 		"\"remit trust --copied\"", file), err)
 }
 
-// copied makes the database one of its own. No token, session or approval in it counts.
+// copied makes the database one of this workspace, whoever else uses it or a copy of it: a host and
+// a container may share it under different paths. No token, session or approval in it counts here.
 func (a *anchor) copied(ctx context.Context) error {
 	return a.withDatabase(ctx, func(db *sqlstore.DB) error {
 		if err := a.file.Replace(a.now()); err != nil {
 			return err
 		}
-		return a.file.Change(a.now(), func(c *keyfolder.Change) error {
-			if err := c.NextEpoch(); err != nil {
-				return err
-			}
-			return a.rename(ctx, c, db, newDataID())
-		})
+		return a.accept(ctx, db)
+	})
+}
+
+// accept records the database that is there, and makes everything before invalid.
+func (a *anchor) accept(ctx context.Context, db *sqlstore.DB) error {
+	meta, err := db.Meta(ctx, "")
+	if err != nil {
+		return err
+	}
+	return a.file.Change(a.now(), func(c *keyfolder.Change) error {
+		if err := c.NextEpoch(); err != nil {
+			return err
+		}
+		return a.giveID(ctx, c, db, meta.DataID)
 	})
 }
 
@@ -145,23 +153,17 @@ func (a *anchor) newData(ctx context.Context) error {
 	if err := a.file.Replace(a.now()); err != nil {
 		return err
 	}
-	err := a.file.Change(a.now(), func(c *keyfolder.Change) error {
-		if err := c.NextEpoch(); err != nil {
-			return err
-		}
-		return c.SetData(a.location, "")
-	})
-	if file, ok := sqlstore.File(a.database.url); ok && err == nil {
-		if _, statErr := os.Stat(file); errors.Is(statErr, fs.ErrNotExist) {
-			return nil // the next write creates it
+	if file, ok := sqlstore.File(a.database.url); ok {
+		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) { // the next write creates it
+			return a.file.Change(a.now(), func(c *keyfolder.Change) error {
+				if err := c.NextEpoch(); err != nil {
+					return err
+				}
+				return c.SetData(a.location, "")
+			})
 		}
 	}
-	if err != nil {
-		return err
-	}
-	return a.withDatabase(ctx, func(db *sqlstore.DB) error {
-		return a.file.Change(a.now(), func(c *keyfolder.Change) error { return a.rename(ctx, c, db, newDataID()) })
-	})
+	return a.withDatabase(ctx, func(db *sqlstore.DB) error { return a.accept(ctx, db) })
 }
 
 // reset makes all tokens, sessions and requests for approval invalid.
@@ -188,20 +190,6 @@ func (a *anchor) reset(ctx context.Context) error {
 			return a.noteSequence(ctx, db, sqlstore.Meta{}, c.State())
 		})
 	})
-}
-
-// rename gives the database an id, and records it.
-func (a *anchor) rename(ctx context.Context, c *keyfolder.Change, db *sqlstore.DB, id string) error {
-	if err := c.PlanData(a.location, id); err != nil {
-		return err
-	}
-	if err := db.ReplaceDataID(ctx, id); err != nil {
-		return err
-	}
-	if err := c.SetData(a.location, id); err != nil {
-		return err
-	}
-	return a.noteSequence(ctx, db, sqlstore.Meta{}, c.State())
 }
 
 func newDataID() string { return identity.NewID() + identity.NewID() }

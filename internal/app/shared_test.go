@@ -324,7 +324,9 @@ func TestDatabaseOfEarlier(t *testing.T) {
 		}
 	}
 	change(`UPDATE logs SET lines = lines - 1 WHERE log = 'audit'`)
-	awaitCall(t, add, func(r engine.Result) bool { return r.Err != nil && strings.Contains(string(r.Body), "put back to an earlier time") })
+	awaitCall(t, add, func(r engine.Result) bool {
+		return r.Err != nil && strings.Contains(string(r.Body), "put back to an earlier time")
+	})
 	if err := a.health(t.Context(), false)["database"]; err == nil {
 		t.Error("health says that an older database is well")
 	}

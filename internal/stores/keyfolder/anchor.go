@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"remit/internal/engine/identity"
 )
 
 // Anchor holds the facts about a workspace that nobody may undo by replacing its data: which
@@ -28,6 +30,15 @@ type Anchor struct {
 
 // Anchor returns the anchor of the workspace.
 func (w *Workspace) Anchor() *Anchor { return &Anchor{workspace: w} }
+
+// Name tells the anchor from those of other paths and other key folders; "" while there is no key.
+func (a *Anchor) Name() string {
+	key, err := a.workspace.folder.existingKey()
+	if err != nil {
+		return ""
+	}
+	return identity.Seal(key, "name of an anchor", a.workspace.root)[:16]
+}
 
 // State is what an anchor says about the workspace as a whole.
 type State struct {

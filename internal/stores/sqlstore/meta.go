@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strconv"
 )
 
 // IsEmpty reports whether the database at a URL has no tables of Remit. It creates nothing, but the
@@ -34,7 +35,7 @@ func IsEmpty(ctx context.Context, url string) (empty bool, err error) {
 type Meta struct {
 	// DataID tells this database from all others; "" for one that has none yet.
 	DataID string
-	// Sequence is the newest line of the anchor that the database has seen.
+	// Sequence is the newest line of an anchor that the database has seen.
 	Sequence int64
 	// Identity means that a token has existed, so that callers need one.
 	Identity bool
@@ -43,19 +44,19 @@ type Meta struct {
 // The names of the rows of the table meta.
 const (
 	metaDataID   = "data_id"
-	metaSequence = "anchor_sequence"
+	metaSequence = "anchor_sequence/" // and the name of the anchor
 	metaIdentity = "identity"
 )
 
 const selectMeta = `
 SELECT coalesce(max(CASE name WHEN 'data_id' THEN value END), ''),
-	coalesce(max(CASE name WHEN 'anchor_sequence' THEN CAST(value AS BIGINT) END), 0),
+	coalesce(max(CASE name WHEN $1 THEN CAST(value AS BIGINT) END), 0),
 	coalesce(max(CASE name WHEN 'identity' THEN 1 END), 0) = 1
 FROM meta`
 
-// Meta returns what the database says about itself.
-func (db *DB) Meta(ctx context.Context) (Meta, error) {
-	m, err := findOne(ctx, db.reader(ctx), selectMeta, scanMeta)
+// Meta returns what the database says about itself, and about the anchor with this name.
+func (db *DB) Meta(ctx context.Context, anchor string) (Meta, error) {
+	m, err := findOne(ctx, db.reader(ctx), selectMeta, scanMeta, metaSequence+anchor)
 	return m, wrap("read the id of the database", err)
 }
 
@@ -77,14 +78,9 @@ func (db *DB) SetDataID(ctx context.Context, id string) (string, error) {
 	})
 }
 
-// ReplaceDataID gives the database another id.
-func (db *DB) ReplaceDataID(ctx context.Context, id string) error {
-	return db.execAlone(ctx, "set the id of the database", setMeta, metaDataID, id)
-}
-
-// NoteSequence stores the newest line of the anchor that the database has seen.
-func (db *DB) NoteSequence(ctx context.Context, sequence string) error {
-	return db.execAlone(ctx, "note the anchor in the database", setMeta, metaSequence, sequence)
+// NoteSequence stores the newest line of an anchor that the database has seen.
+func (db *DB) NoteSequence(ctx context.Context, anchor string, sequence int64) error {
+	return db.execAlone(ctx, "note the anchor in the database", setMeta, metaSequence+anchor, strconv.FormatInt(sequence, 10))
 }
 
 // RequireIdentity stores that a token has existed.
