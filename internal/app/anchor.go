@@ -107,7 +107,7 @@ func (a *anchor) checkEmpty(ctx context.Context) error {
 	if !used && a.mayCreate() == nil {
 		return nil // it may be new
 	}
-	empty, err := sqlstore.IsEmpty(ctx, a.database.url)
+	empty, err := a.database.isEmpty(ctx)
 	if err == nil && empty {
 		err = doubt(fixNewData, "The database of this workspace has lost its tables")
 	}

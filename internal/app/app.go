@@ -170,8 +170,8 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 		log = slog.New(a.telemetry.Tee(log.Handler()))
 	}
 	a.log = log
-	data := &dataFolder{path: s.Data}
-	store := newDatabase(s.Database, data.prepare, log)
+	data := &dataFolder{path: s.Data, root: root}
+	store := newDatabase(s.Database, root, data.prepare, log)
 	a.keys = keyfolder.Find(s.Keys, environmentOf(s))
 	store.userKey = a.keys.Key
 	a.database = store
@@ -184,7 +184,7 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	} else {
 		a.storage = localStorage(s, root, data, a.reportLost)
 	}
-	a.stores = &bookStores{settings: s, data: data, log: log}
+	a.stores = &bookStores{settings: s, root: root, data: data, log: log}
 	a.books = &books.Library{Stores: a.stores.open, Secrets: secrets, Now: time.Now, Log: log}
 	a.links = a.newLinks()
 	a.code = a.newCode()

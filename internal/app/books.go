@@ -15,6 +15,7 @@ import (
 	"remit/internal/contract"
 	"remit/internal/frontends/cli"
 	"remit/internal/stores/blob"
+	"remit/internal/stores/workspace"
 	"remit/internal/toolsets/books"
 )
 
@@ -25,6 +26,7 @@ const folderScheme = "file://"
 // start needs no disk or network access for them.
 type bookStores struct {
 	settings cli.Settings
+	root     *workspace.Root
 	data     *dataFolder
 	log      *slog.Logger
 
@@ -86,7 +88,11 @@ func (b *bookStores) disk(folder string) (books.Store, error) {
 		return nil, errors.New("registry.yaml of the library is a link or a folder; replace it with the file " +
 			"itself, otherwise no book is found")
 	}
-	disk, err := blob.OpenDisk(folder)
+	open := func() (*blob.Disk, error) { return blob.OpenDisk(folder) }
+	if below, ok := b.root.Within(folder); ok {
+		open = func() (*blob.Disk, error) { return blob.OpenDiskIn(b.settings.Root, below) }
+	}
+	disk, err := open()
 	if err != nil {
 		return nil, err
 	}

@@ -5,16 +5,19 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"sync"
 
 	"remit/internal/stores/memlog"
+	"remit/internal/stores/workspace"
 )
 
 // dataFolder is Remit's own folder. It is created when something is first stored in it, with a
 // .gitignore that excludes it from git.
 type dataFolder struct {
 	path string
+	root *workspace.Root // what is within it belongs to others, so no link there is followed
 	// mayCreate returns an error if the folder must exist already; nil if there is no such rule.
 	mayCreate func() error
 
@@ -42,21 +45,26 @@ func (d *dataFolder) create() error {
 			return err
 		}
 	}
-	if err := os.MkdirAll(d.path, 0o700); err != nil {
-		return fmt.Errorf("create the data folder: %w", err)
-	}
 	if err := d.checkLinks(); err != nil {
 		return err
 	}
-	ignore, err := os.OpenFile(filepath.Join(d.path, ".gitignore"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
+	ignore, err := d.openAppend(".gitignore")
 	if err != nil {
-		return fmt.Errorf("exclude the data folder from git: %w", err)
+		return fmt.Errorf("create the data folder: %w", err)
 	}
-	_, err = ignore.WriteString("*\n")
+	if info, statErr := ignore.Stat(); statErr != nil || info.Size() == 0 {
+		_, err = ignore.WriteString("*\n")
+	}
 	return errors.Join(err, ignore.Close())
+}
+
+// openAppend opens a file of the folder for appending. It creates the file and the folders above it
+// if they are missing.
+func (d *dataFolder) openAppend(name string) (*os.File, error) {
+	if folder, ok := d.root.Within(d.path); ok {
+		return d.root.OpenPrivate(path.Join(folder, filepath.ToSlash(name)))
+	}
+	return memlog.Dir(d.path).OpenAppend(name)
 }
 
 // checkLinks rejects links in the place of the folder and its contents. A repository may contain
@@ -70,15 +78,10 @@ func (d *dataFolder) checkLinks() error {
 	return nil
 }
 
-// files opens the files of a subfolder.
-func (d *dataFolder) files(folder string) memlog.Files {
-	return preparedFiles{d, memlog.Dir(filepath.Join(d.path, folder))}
-}
-
-// preparedFiles opens files of the data folder, and creates that folder with the first file.
+// preparedFiles opens files of a folder in the data folder, which it creates with the first file.
 type preparedFiles struct {
-	data *dataFolder
-	dir  memlog.Dir
+	data   *dataFolder
+	folder string
 }
 
 // OpenAppend implements memlog.Files.
@@ -86,5 +89,5 @@ func (p preparedFiles) OpenAppend(name string) (*os.File, error) {
 	if err := p.data.prepare(); err != nil {
 		return nil, err
 	}
-	return p.dir.OpenAppend(name)
+	return p.data.openAppend(filepath.Join(p.folder, name))
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"remit/internal/engine/jobs"
 	"remit/internal/engine/passkey"
 	"remit/internal/stores/sqlstore"
+	"remit/internal/stores/workspace"
 )
 
 const (
@@ -34,6 +36,7 @@ const (
 type database struct {
 	opener[*sqlstore.DB]
 	url     string
+	root    *workspace.Root // what is within it belongs to others, so no link there is followed
 	prepare func() error
 	userKey func() ([]byte, error) // returns the key of the user; for a database that is not shared
 	log     *slog.Logger
@@ -45,8 +48,8 @@ type database struct {
 	secret   []byte
 }
 
-func newDatabase(url string, prepare func() error, log *slog.Logger) *database {
-	d := &database{url: url, prepare: prepare, log: log}
+func newDatabase(url string, root *workspace.Root, prepare func() error, log *slog.Logger) *database {
+	d := &database{url: url, root: root, prepare: prepare, log: log}
 	d.opener = opener[*sqlstore.DB]{what: "open the database", run: d.connect, valid: d.isStillThere}
 	if d.isShared() { // a SQLite file is tried again immediately, because it may have been repaired
 		d.pause = openPause
@@ -73,15 +76,54 @@ func (d *database) connect(ctx context.Context, removed *sqlstore.DB) (*sqlstore
 			return nil, err
 		}
 	}
-	db, err := sqlstore.Open(ctx, d.url)
-	d.file = d.stat()
-	if err != nil || d.anchor == nil {
-		return db, err
+	db, err := d.openAnyway(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d.file = db.Stat()
+	if d.anchor == nil {
+		return db, nil
 	}
 	if err := d.anchor.settle(ctx, db); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
+}
+
+// openAnyway opens the database without checking whose it is.
+func (d *database) openAnyway(ctx context.Context) (*sqlstore.DB, error) {
+	folder, err := d.folder()
+	if err != nil {
+		return nil, err
+	}
+	if folder == nil {
+		return sqlstore.Open(ctx, d.url)
+	}
+	return sqlstore.OpenIn(ctx, d.url, folder)
+}
+
+// folder opens the folder of a SQLite file within the workspace, without following a link there. It
+// returns nil for any other database, because the operator has chosen its place.
+func (d *database) folder() (*os.File, error) {
+	if file, ok := sqlstore.File(d.url); ok {
+		if name, ok := d.root.Within(filepath.Dir(file)); ok {
+			return d.root.OpenFolder(name)
+		}
+	}
+	return nil, nil //nolint:nilnil // there is nothing to open
+}
+
+// isEmpty reports whether an existing database has no tables of Remit.
+func (d *database) isEmpty(ctx context.Context) (bool, error) {
+	folder, err := d.folder()
+	if err != nil {
+		return false, err
+	}
+	empty, err := sqlstore.IsEmpty(ctx, d.url, folder)
+	if folder != nil {
+		err = errors.Join(err, folder.Close())
+	}
+	return empty, err
 }
 
 // prepareFile creates the folder of a SQLite file.

@@ -10,6 +10,7 @@ import (
 	"remit/internal/engine/identity"
 	"remit/internal/frontends/cli"
 	"remit/internal/stores/sqlstore"
+	"remit/internal/stores/workspace"
 	"remit/internal/toolsets/books"
 	"remit/internal/toolsets/tasks"
 )
@@ -49,15 +50,25 @@ func (l lists) Tokens(ctx context.Context) ([]identity.Token, error) {
 // Books implements cli.Lists.
 func (l lists) Books(ctx context.Context) ([]books.Book, error) {
 	silent := slog.New(slog.DiscardHandler)
-	stores := &bookStores{settings: l.settings, data: &dataFolder{path: l.settings.Data}, log: silent}
+	root, err := workspace.Open(l.settings.Root)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	stores := &bookStores{settings: l.settings, root: root, data: &dataFolder{path: l.settings.Data, root: root}, log: silent}
 	defer stores.close()
 	return (&books.Library{Stores: stores.open, Now: time.Now, Log: silent}).Books(ctx)
 }
 
 // fromDatabase reads a list from the database, or returns an empty list if there is no database.
 func fromDatabase[T any](ctx context.Context, s cli.Settings, list func(*sqlstore.DB) (T, error)) (found T, err error) {
-	data := &dataFolder{path: s.Data}
-	d := newDatabase(s.Database, data.checkLinks, slog.New(slog.DiscardHandler))
+	root, err := workspace.Open(s.Root)
+	if err != nil {
+		return found, err
+	}
+	defer root.Close()
+	data := &dataFolder{path: s.Data, root: root}
+	d := newDatabase(s.Database, root, data.checkLinks, slog.New(slog.DiscardHandler))
 	if !d.exists() {
 		return found, nil
 	}

@@ -35,7 +35,7 @@ func (a *anchor) withDatabase(ctx context.Context, do func(*sqlstore.DB) error) 
 			return fmt.Errorf("there is no database at %s; put it back, or start anew with \"remit trust --new-data\"", file)
 		}
 	}
-	db, err := sqlstore.Open(ctx, a.database.url)
+	db, err := a.database.openAnyway(ctx)
 	if err != nil {
 		return err
 	}

@@ -398,7 +398,7 @@ func TestCloseWaitsForNoServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	d := newDatabase("postgres://"+silent.Addr().String()+"/remit?sslmode=disable", nil, nil)
+	d := newDatabase("postgres://"+silent.Addr().String()+"/remit?sslmode=disable", nil, nil, nil)
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := d.open(gone); !errors.Is(err, context.Canceled) {

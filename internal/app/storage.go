@@ -45,7 +45,7 @@ const sharedPlace = "shared"
 func localStorage(s cli.Settings, root *workspace.Root, data *dataFolder, lost func(error)) *storage {
 	memory := filesOf(root)
 	folder := os.DirFS(filepath.Join(s.Data, "audit"))
-	records := &memlog.Daily{Files: data.files("audit"), Folder: folder, OnLost: lost}
+	records := &memlog.Daily{Files: preparedFiles{data, "audit"}, Folder: folder, OnLost: lost}
 	return &storage{
 		place: workspace.RealPath(s.Root), memory: memory, records: records, audit: audit.Folder{FS: folder},
 		source: recordSource(s), limiter: ratelimit.NewMemory(),

@@ -18,7 +18,8 @@ import (
 // the folder at once, and people may edit the files. Symbolic links in the folder are never
 // followed: to Disk, a link does not exist.
 type Disk struct {
-	dir string
+	dir   string
+	below string // the path of the folder within dir, free of links; "" for dir itself
 	// Locked before the lock files, so that only one goroutine waits for each lock file.
 	stripes   [stripeCount]sync.Mutex
 	sweepOnce sync.Once
@@ -34,6 +35,15 @@ func OpenDisk(dir string) (*Disk, error) {
 		return nil, fmt.Errorf("resolve the folder of books: %w", err)
 	}
 	return &Disk{dir: dir}, nil
+}
+
+// OpenDiskIn returns the objects in a folder below dir. No link below dir is followed.
+func OpenDiskIn(dir, below string) (*Disk, error) {
+	d, err := OpenDisk(dir)
+	if err == nil {
+		d.below = below
+	}
+	return d, err
 }
 
 // Name returns the name of this store in registries.
@@ -88,6 +98,10 @@ func (d *Disk) Stat(ctx context.Context, key string) (books.Object, error) {
 // replaced by another one.
 func (d *Disk) root() (folder, error) {
 	root, err := openFolder(d.dir)
+	if err == nil && d.below != "" {
+		defer root.close()
+		root, err = root.enter(d.below)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return folder{}, books.ErrNotFound
 	}

@@ -22,10 +22,11 @@ func (d *Disk) makeFolders(dir string) (folder, error) {
 		}
 		at, err = openFolder(d.dir)
 	}
+	dir = strings.Trim(d.below+"/"+dir, "/")
 	if err != nil || dir == "" {
 		return at, err
 	}
-	for step := range strings.SplitSeq(strings.TrimSuffix(dir, "/"), "/") {
+	for step := range strings.SplitSeq(dir, "/") {
 		next, err := at.enterOrMake(step)
 		at.close()
 		if isMisplaced(err) {

@@ -5,16 +5,20 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 )
 
 // IsEmpty reports whether the database at a URL has no tables of Remit. It creates nothing, but the
-// file of a SQLite database must exist.
-func IsEmpty(ctx context.Context, url string) (empty bool, err error) {
+// file of a SQLite database must exist. If folder is not nil, the file is reached through it.
+func IsEmpty(ctx context.Context, url string, folder *os.File) (empty bool, err error) {
 	var db *sql.DB
 	table := tableOfPostgres
 	if file, ok := File(url); ok {
 		table = tableOfSQLite
+		if folder != nil {
+			file = through(folder, file)
+		}
 		db, err = pool(file, 1)
 	} else {
 		db, err = postgresPool(url)

@@ -31,7 +31,7 @@ func openFile(ctx context.Context, path string) (*DB, error) {
 	if err != nil {
 		return nil, errors.Join(err, write.Close())
 	}
-	db := &DB{write: write, read: read, reads: newStatements(read), writer: newGroupCommit(write)}
+	db := &DB{file: path, write: write, read: read, reads: newStatements(read), writer: newGroupCommit(write)}
 	if err := upgradeFile(ctx, write, path); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -83,7 +83,7 @@ func dataSource(path string, options []string) string {
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path // C:/x becomes file:///C:/x
 	}
-	u := url.URL{Scheme: "file", Path: path, RawQuery: "mode=rw&" + strings.Join(options, "&")}
+	u := url.URL{Scheme: "file", Path: path, RawQuery: "mode=rw&" + strings.Join(append(options, vfsOf(path)...), "&")}
 	return u.String()
 }
 

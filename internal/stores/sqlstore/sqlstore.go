@@ -12,6 +12,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -25,6 +26,8 @@ type DB struct {
 	reads  runner  // runs on read
 	writer writer  // runs on write
 	shared bool
+	file   string // SQLite: the path by which the file is reached
+	folder *os.File
 	// emptied is set by the server when it finds that the database was recreated. It is nil for
 	// SQLite.
 	emptied *atomic.Bool
@@ -72,11 +75,41 @@ func openSQLite(ctx context.Context, name string) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
+	return openNamed(ctx, path, path)
+}
+
+// OpenIn is Open for a SQLite file in an open folder. It closes the folder with the database. Where
+// the system allows, it reaches all files through the open folder, so that they are in this folder
+// even if another one or a link takes its place.
+func OpenIn(ctx context.Context, url string, folder *os.File) (*DB, error) {
+	path, ok := File(url)
+	if !ok {
+		return nil, errors.Join(errors.New("open database: the URL names no file"), folder.Close())
+	}
+	db, err := openNamed(ctx, path, through(folder, path))
+	if err != nil {
+		return nil, errors.Join(err, folder.Close())
+	}
+	db.folder = folder
+	return db, nil
+}
+
+// openNamed opens the file at a path that errors name otherwise.
+func openNamed(ctx context.Context, name, path string) (*DB, error) {
 	db, err := openFile(ctx, path)
 	if err != nil {
-		return nil, fmt.Errorf("open database %s: %w", path, explain(err))
+		return nil, fmt.Errorf("open database %s: %w", name, explain(err))
 	}
 	return db, nil
+}
+
+// Stat returns the file of a SQLite database, or nil if there is none.
+func (db *DB) Stat() os.FileInfo {
+	info, err := os.Stat(db.file)
+	if err != nil {
+		return nil
+	}
+	return info
 }
 
 // filePath makes the path absolute, because connections are opened as they are needed and the
@@ -124,7 +157,11 @@ func (db *DB) Emptied() bool { return db.emptied != nil && db.emptied.Load() }
 func (db *DB) Close() error {
 	// The writer is closed last: SQLite removes its write-ahead log with the last connection, and
 	// the readers must not write.
-	return wrap("close database", errors.Join(db.writer.close(), db.read.Close(), db.write.Close()))
+	err := errors.Join(db.writer.close(), db.read.Close(), db.write.Close())
+	if db.folder != nil {
+		err = errors.Join(err, db.folder.Close())
+	}
+	return wrap("close database", err)
 }
 
 // plain turns a database error that an operator can fix into a plain message.

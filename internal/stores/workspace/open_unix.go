@@ -103,28 +103,43 @@ func (f *File) readable(n node, secrets []identity) error {
 // the file and the folders above it if they are missing, and syncs what it creates. It refuses to
 // go through a link. No policy applies, because the name does not come from a caller.
 func (r *Root) OpenAppend(name string) (*os.File, error) {
+	return r.openOwn(name, func(root int) (int, error) { return appendFrom(root, name, 0o755, 0o644) })
+}
+
+// OpenPrivate is OpenAppend for a file that only the user may read.
+func (r *Root) OpenPrivate(name string) (*os.File, error) {
+	return r.openOwn(name, func(root int) (int, error) { return appendFrom(root, name, 0o700, 0o600) })
+}
+
+// OpenFolder opens one of Remit's own folders within the root. It creates the folder and those
+// above it if they are missing, for the user only. It refuses to go through a link.
+func (r *Root) OpenFolder(name string) (*os.File, error) {
+	return r.openOwn(name, func(root int) (int, error) { return descend(root, segments(name), enterOrMake(0o700)) })
+}
+
+func (r *Root) openOwn(name string, open func(root int) (int, error)) (*os.File, error) {
 	if !isOurs(name) {
-		return nil, fmt.Errorf("open %q to append: %w", name, os.ErrInvalid)
+		return nil, fmt.Errorf("open %q: %w", name, os.ErrInvalid)
 	}
 	fd := -1
 	err := r.dir.lend(func(root int) (err error) {
-		fd, err = appendFrom(root, name)
+		fd, err = open(root)
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("open %s to append: %w", name, err)
+		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
 	return os.NewFile(uintptr(fd), filepath.Join(r.real, filepath.FromSlash(name))), nil
 }
 
-func appendFrom(root int, name string) (int, error) {
+func appendFrom(root int, name string, folderMode, mode uint32) (int, error) {
 	folder, base := path.Split(name)
-	dir, err := descend(root, segments(folder), enterOrMake)
+	dir, err := descend(root, segments(folder), enterOrMake(folderMode))
 	if err != nil {
 		return -1, err
 	}
 	defer release(dir, root)
-	fd, err := openOrMake(dir, base)
+	fd, err := openOrMake(dir, base, mode)
 	if err != nil {
 		return -1, err
 	}
@@ -138,29 +153,31 @@ func appendFrom(root int, name string) (int, error) {
 	return fd, nil
 }
 
-func enterOrMake(dir int, name string) (int, error) {
-	const flags = unix.O_RDONLY | unix.O_DIRECTORY
-	fd, err := openIn(dir, name, flags, 0)
-	if !errors.Is(err, unix.ENOENT) {
-		return fd, err
+func enterOrMake(mode uint32) func(dir int, name string) (int, error) {
+	return func(dir int, name string) (int, error) {
+		const flags = unix.O_RDONLY | unix.O_DIRECTORY
+		fd, err := openIn(dir, name, flags, 0)
+		if !errors.Is(err, unix.ENOENT) {
+			return fd, err
+		}
+		// It does not matter if another process creates the folder first.
+		if err := unix.Mkdirat(dir, name, mode); err != nil && !errors.Is(err, unix.EEXIST) {
+			return -1, fmt.Errorf("make folder %s: %w", name, err)
+		}
+		if err := keepEntry(dir); err != nil {
+			return -1, err
+		}
+		return openIn(dir, name, flags, 0)
 	}
-	// It does not matter if another process creates the folder first.
-	if err := unix.Mkdirat(dir, name, 0o755); err != nil && !errors.Is(err, unix.EEXIST) {
-		return -1, fmt.Errorf("make folder %s: %w", name, err)
-	}
-	if err := keepEntry(dir); err != nil {
-		return -1, err
-	}
-	return openIn(dir, name, flags, 0)
 }
 
-func openOrMake(dir int, name string) (int, error) {
+func openOrMake(dir int, name string, mode uint32) (int, error) {
 	const flags = unix.O_RDWR | unix.O_APPEND
 	fd, err := openIn(dir, name, flags, 0)
 	if !errors.Is(err, unix.ENOENT) {
 		return fd, err
 	}
-	fd, err = openIn(dir, name, flags|unix.O_CREAT, 0o644)
+	fd, err = openIn(dir, name, flags|unix.O_CREAT, mode)
 	if err != nil {
 		return -1, err
 	}

@@ -133,18 +133,35 @@ func (q request) children(folder string, wanted func(name string) bool) ([]child
 // OpenAppend opens one of Remit's own files within the root for reading and appending. It creates
 // the file and the folders above it if they are missing. It refuses to go through a link. No policy
 // applies, because the name does not come from a caller.
-func (r *Root) OpenAppend(name string) (*os.File, error) {
+func (r *Root) OpenAppend(name string) (*os.File, error) { return r.openAppend(name, 0o755, 0o644) }
+
+// OpenPrivate is OpenAppend for a file that only the user may read.
+func (r *Root) OpenPrivate(name string) (*os.File, error) { return r.openAppend(name, 0o700, 0o600) }
+
+// OpenFolder opens one of Remit's own folders within the root. It creates the folder and those
+// above it if they are missing, for the user only. It refuses to go through a link.
+func (r *Root) OpenFolder(name string) (*os.File, error) {
+	if !isOurs(name) {
+		return nil, fmt.Errorf("open %q: %w", name, fs.ErrInvalid)
+	}
+	if err := r.makeFolders(name, 0o700); err != nil {
+		return nil, fmt.Errorf("open %s: %w", name, err)
+	}
+	return r.dir.Open(name)
+}
+
+func (r *Root) openAppend(name string, folderMode, mode fs.FileMode) (*os.File, error) {
 	if !isOurs(name) {
 		return nil, fmt.Errorf("open %q to append: %w", name, fs.ErrInvalid)
 	}
-	if err := r.makeFolders(path.Dir(name)); err != nil {
+	if err := r.makeFolders(path.Dir(name), folderMode); err != nil {
 		return nil, fmt.Errorf("open %s to append: %w", name, err)
 	}
 	// Opening a dangling link would create its target.
 	if at, err := r.dir.Lstat(name); err == nil && isLink(at) {
 		return nil, fmt.Errorf("open %s to append: it is a link", name)
 	}
-	file, err := r.dir.OpenFile(name, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o644)
+	file, err := r.dir.OpenFile(name, os.O_RDWR|os.O_APPEND|os.O_CREATE, mode)
 	if err != nil {
 		return nil, fmt.Errorf("open %s to append: %w", name, err)
 	}
@@ -172,11 +189,11 @@ func (r *Root) isPlain(name string, file *os.File) error {
 	return nil
 }
 
-func (r *Root) makeFolders(folder string) error {
+func (r *Root) makeFolders(folder string, mode fs.FileMode) error {
 	steps := segments(folder)
 	for i := range steps {
 		at := path.Join(steps[:i+1]...)
-		if err := r.dir.Mkdir(at, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := r.dir.Mkdir(at, mode); err != nil && !errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("make folder: %w", err)
 		}
 		info, err := r.dir.Lstat(at)

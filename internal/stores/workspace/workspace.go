@@ -56,6 +56,15 @@ func Open(dir string, hidden ...string) (*Root, error) {
 // Close closes the folder. Later calls of the methods of r fail.
 func (r *Root) Close() error { return r.dir.Close() }
 
+// Within returns the slash-separated path of a host path within the root, and false if it is not
+// inside of the root.
+func (r *Root) Within(host string) (name string, ok bool) {
+	if name, ok = beneath(r.given, host); !ok {
+		name, ok = beneath(r.real, host)
+	}
+	return name, ok && name != "."
+}
+
 // CheckPath resolves name within the root and applies policy to the name as given and to the path
 // that it resolves to. A path that policy refuses is Denied, whether or not it exists. Without a
 // policy, every path is Denied.
