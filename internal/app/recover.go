@@ -140,6 +140,9 @@ func (a *anchor) accept(ctx context.Context, db *sqlstore.DB) error {
 	if err != nil {
 		return err
 	}
+	if err := db.ForgetAnswers(ctx); err != nil {
+		return err
+	}
 	return a.file.Change(a.now(), func(c *keyfolder.Change) error {
 		if err := c.NextEpoch(); err != nil {
 			return err

@@ -35,7 +35,7 @@ func TestReplacedFolder(t *testing.T) {
 	if _, err := db.SetDataID(t.Context(), "x"); err != nil {
 		t.Fatal(err)
 	}
-	if meta, err := db.Meta(t.Context()); err != nil || meta.DataID != "x" {
+	if meta, err := db.Meta(t.Context(), ""); err != nil || meta.DataID != "x" {
 		t.Errorf("the database has the id %q, error %v", meta.DataID, err)
 	}
 	if info, err := os.Stat(filepath.Join(moved, "remit.db")); err != nil || !os.SameFile(info, db.Stat()) {

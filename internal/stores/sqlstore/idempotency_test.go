@@ -146,3 +146,37 @@ func TestOldKeysAreDeleted(t *testing.T) {
 		}
 	})
 }
+
+// TestAnswersOfAnotherDatabase checks that a SQLite file that gets its first id forgets its answers.
+// A shared one keeps them when a replica names it.
+func TestAnswersOfAnotherDatabase(t *testing.T) {
+	engines(t, func(t *testing.T, url func(t *testing.T) string) {
+		db := open(t, url(t))
+		keep := func() {
+			t.Helper()
+			if _, _, err := db.Idempotency().Do(t.Context(), keyed("a"), "r", noon(), addOne(db, "milk")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		expect := func(act string, want bool) {
+			t.Helper()
+			if _, found, err := db.Idempotency().Find(t.Context(), keyed("a"), "r", noon()); err != nil || found != want {
+				t.Errorf("%s: an answer is there: %v, error %v", act, found, err)
+			}
+		}
+		keep()
+		if _, err := db.SetDataID(t.Context(), "first"); err != nil {
+			t.Fatal(err)
+		}
+		expect("first id", db.Shared())
+		keep()
+		if id, err := db.SetDataID(t.Context(), "second"); err != nil || id != "first" {
+			t.Fatalf("the id is %s, error %v", id, err)
+		}
+		expect("an id that it has already", true)
+		if err := db.ForgetAnswers(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		expect("forgotten", false)
+	})
+}

@@ -72,14 +72,39 @@ func scanMeta(row scanner) (m Meta, err error) {
 const setMeta = `INSERT INTO meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value`
 
 // SetDataID gives the database an id, unless another process has just done so. It returns the id
-// that it has now.
+// that it has now. A SQLite file without an id may come from elsewhere, so it forgets its answers.
 func (db *DB) SetDataID(ctx context.Context, id string) (string, error) {
 	return transacted(ctx, db, "set the id of the database", func(ctx context.Context, tx runner) (string, error) {
-		if err := exec(ctx, tx, `INSERT INTO meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, metaDataID, id); err != nil {
+		const insert = `INSERT INTO meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`
+		inserted, err := changesOne(tx.ExecContext(ctx, insert, metaDataID, id))
+		if err == nil && inserted && !db.shared {
+			err = emptyTables(ctx, tx, answerTables...)
+		}
+		if err != nil {
 			return "", err
 		}
 		return findOne(ctx, tx, `SELECT value FROM meta WHERE name = $1`, scanValue[string], metaDataID)
 	})
+}
+
+// ForgetAnswers deletes what answers callers, or lets them in, without a seal.
+func (db *DB) ForgetAnswers(ctx context.Context) error {
+	return db.transact(ctx, "forget the answers", func(ctx context.Context, tx runner) error {
+		return emptyTables(ctx, tx, answerTables...)
+	})
+}
+
+// answerTables hold what answers callers or lets them in without a seal: of a database from
+// elsewhere, it counts nothing.
+var answerTables = []string{"once_keys", "background_tasks", "console_sessions", "console_voids"}
+
+func emptyTables(ctx context.Context, tx runner, names ...string) error {
+	for _, name := range names {
+		if err := exec(ctx, tx, "DELETE FROM "+name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // NoteSequence stores the newest line of an anchor that the database has seen.
@@ -95,11 +120,6 @@ func (db *DB) RequireIdentity(ctx context.Context) error {
 // Reset deletes all tokens, console sessions and requests for approval.
 func (db *DB) Reset(ctx context.Context) error {
 	return db.transact(ctx, "delete the tokens", func(ctx context.Context, tx runner) error {
-		for _, table := range []string{"agent_tokens", "console_sessions", "approvals"} {
-			if err := exec(ctx, tx, "DELETE FROM "+table); err != nil {
-				return err
-			}
-		}
-		return nil
+		return emptyTables(ctx, tx, "agent_tokens", "console_sessions", "approvals")
 	})
 }
