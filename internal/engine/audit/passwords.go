@@ -7,6 +7,7 @@ import "strings"
 var passwordKeys = [...]string{
 	"password", "passwd", "pwd", "pgpassword", "accountkey", "sharedaccesskey", "sharedaccesssignature",
 	"secret_access_key", "secretaccesskey", // AWS
+	"api_key", "apikey", "api-key", "access_token", "accesstoken", "client_secret",
 }
 
 // findPassword returns the index and size of the first password of a connection string at or after

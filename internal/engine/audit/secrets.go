@@ -54,6 +54,8 @@ var marks = [...]mark{
 	{text: "pypi-", least: 40},
 	{text: "hf_", least: 30, whole: true},            // Hugging Face
 	{text: "dckr_pat_", least: 20},                   // Docker
+	{text: "AGE-SECRET-KEY-1", least: 20},            // age
+	{text: "dop_v1_", least: 20},                     // DigitalOcean
 	{text: "SG.", least: 40, whole: true, also: "."}, // SendGrid
 }
 

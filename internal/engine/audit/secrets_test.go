@@ -65,6 +65,11 @@ func TestCredentialsAreRedacted(t *testing.T) {
 		"of GitLab":         "glpat-" + random[:20],
 		"of Google":         "AIza" + random[:35],
 		"of Stripe":         "sk_live_" + random[:24],
+		"of age":            "AGE-SECRET-KEY-1" + strings.ToUpper(random),
+		"of DigitalOcean":   "dop_v1_0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+		"a named key":       "api_key=hunter",
+		"a named token":     "access_token=hunter",
+		"in lower case":     "aws_secret_access_key=wjalrxutnfemi",
 		"in a path":         "docs/ghp_" + random[:36] + "/README.md",
 		"in a file name":    "notes-gho_" + random[:36] + ".txt",
 		"a database":        "postgres://app:hunter@db.example.com:5432/app?sslmode=require",
@@ -112,6 +117,7 @@ func TestRestIsNotRedacted(t *testing.T) {
 		"internal/engine/audit/ledger/ledger.go", "MALAKIAANDTHEOTHERPROPHETS",
 		"https://example.com/a:b@c", "https://example.com:8080/", "postgres://app@db/app", "password=", "pwd=x", "user=ada", "a: b",
 		"the password policy", "OLDPWD=/home/ada", "npm_config_registry_of_the_project", "xoxo",
+		"api_key=", "the api_key of ada", "AGE-SECRET-KEY-1", "dop_v1_ tokens",
 	} {
 		if got, want := encodedWith(t, plain, `{"name":"`+plain+`"}`), `"arguments":{"name":"`+plain+`"}`; !strings.Contains(got,
 			want) || !strings.Contains(got, `"client":"`+plain+`"`) {
