@@ -44,7 +44,8 @@ var literalVFS = sync.OnceValue(func() string {
 	tls := libc.NewTLS()
 	defer tls.Close()
 	size := unsafe.Sizeof(sqlite3.Tsqlite3_vfs{})
-	address := libc.Xmalloc(tls, libc.Tsize_t(size)) // for as long as the program runs, like the name
+	// Neither is freed: SQLite keeps them for as long as the program runs.
+	address := libc.Xmalloc(tls, libc.Tsize_t(size))
 	title, err := libc.CString(name)
 	if address == 0 || err != nil {
 		panic("sqlstore: no memory")
