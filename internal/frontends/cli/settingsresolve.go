@@ -40,7 +40,9 @@ func (p *Program) resolve(flags *pflag.FlagSet) (Settings, error) {
 	if s.Root, err = r.root(); err != nil {
 		return s, err
 	}
-	p.keys(r, &s)
+	if err := p.keys(r, &s); err != nil {
+		return s, err
+	}
 	_, origin := r.lookup("config")
 	s.Config = r.path(&s, "config")
 	if r.file, err = readConfig(s.Config, origin != FromDefault); err != nil {
@@ -78,16 +80,34 @@ func (p *Program) hasUnknownToolset(e Entry) bool {
 }
 
 // keys resolves the key folder. config print shows the default folder too.
-func (p *Program) keys(r *resolver, s *Settings) {
+func (p *Program) keys(r *resolver, s *Settings) error {
 	text, origin := r.lookup("keys")
+	if strings.HasPrefix(text, "~") {
+		return &contract.SettingError{Key: "keys", Err: fmt.Errorf("%s is not a path: only a shell replaces ~; write the path in full", text)}
+	}
 	if text != "" {
-		s.Keys = s.absolute(text, origin)
+		var err error
+		if s.Keys, err = filepath.Abs(text); err != nil {
+			return &contract.SettingError{Key: "keys", Err: err}
+		}
+		if overlap(realPath(s.Root), realPath(s.Keys)) || overlap(s.Root, s.Keys) {
+			return &contract.SettingError{Key: "keys", Err: fmt.Errorf("%s and the workspace %s overlap, so that a clone could bring "+
+				"its own keys; name a folder outside of every workspace", s.Keys, s.Root)}
+		}
 	}
 	shown := s.Keys
 	if store := p.trust(s); store != nil {
 		shown = store.Folder()
 	}
 	r.record("keys", shown, origin)
+	return nil
+}
+
+// overlap reports whether one of two folders is within the other.
+func overlap(a, b string) bool {
+	in, err := filepath.Rel(a, b)
+	out, outErr := filepath.Rel(b, a)
+	return err == nil && filepath.IsLocal(in) || outErr == nil && filepath.IsLocal(out)
 }
 
 // trust returns the store of what people have trusted, nil if there is none.

@@ -217,12 +217,16 @@ func firstLine(name string) string {
 	return line
 }
 
-// realPath returns a path without links, or the path itself if it cannot be resolved.
+// realPath returns a path without links in the part of it that exists.
 func realPath(name string) string {
-	if real, err := filepath.EvalSymlinks(name); err == nil {
-		return real
+	real, err := filepath.EvalSymlinks(name)
+	if above := filepath.Dir(name); err != nil && above != name {
+		return filepath.Join(realPath(above), filepath.Base(name))
 	}
-	return name
+	if err != nil {
+		return name
+	}
+	return real
 }
 
 // describeEntries lists entries for a person, one per line.

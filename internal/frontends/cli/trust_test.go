@@ -372,3 +372,31 @@ func TestWorktreeInherits(t *testing.T) {
 		t.Error("a clone that claims to be a worktree inherits trust")
 	}
 }
+
+// TestKeysAreOutside checks that a key folder that overlaps with the workspace is refused, by
+// whatever spelling, and that a relative one is named from the working directory.
+func TestKeysAreOutside(t *testing.T) {
+	c := newClone(t, "")
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(c.root, link); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	for name, want := range map[string]string{
+		c.root: "overlap", filepath.Join(c.root, "keys"): "overlap", filepath.Dir(c.root): "overlap", filepath.Join(link, "keys"): "overlap",
+		filepath.Join(c.root, "a", "..", "b"): "overlap", "/": "overlap", "~/keys": "only a shell replaces ~", "~": "only a shell replaces ~",
+	} {
+		if out, code := c.runs("stdio", "--keys", name); code == 0 || !strings.Contains(out, want) || !strings.Contains(out, "keys") {
+			t.Errorf("%s: exit code %d, %s", name, code, out)
+		}
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"keys": filepath.Join(here, "keys"), "ROOT/keys": filepath.Join(here, "ROOT", "keys"), c.root + "-keys": c.root + "-keys"} {
+		if c.runs("stdio", "--keys", name); c.opened.Keys != want {
+			t.Errorf("%s is %s, want %s", name, c.opened.Keys, want)
+		}
+	}
+}

@@ -42,7 +42,25 @@ func Find(chosen string, env func(string) (string, bool)) *Folder {
 	if err != nil || !filepath.IsAbs(home) {
 		return &Folder{err: errors.New("there is no home folder to store keys in; name a folder with --keys or REMIT_KEYS")}
 	}
+	if isTemporary(home) {
+		return &Folder{err: fmt.Errorf("keys are not stored in the temporary folder %s; name a folder with --keys or REMIT_KEYS", home)}
+	}
 	return &Folder{path: filepath.Join(home, ".config", "remit")}
+}
+
+// isTemporary reports whether a folder is one for temporary files, or within one: the system may
+// empty it, and its name belongs to whoever is first.
+func isTemporary(folder string) bool {
+	real, err := filepath.EvalSymlinks(folder)
+	if err != nil {
+		real = folder
+	}
+	for _, temporary := range []string{os.TempDir(), "/tmp", "/var/tmp", "/dev/shm"} {
+		if inner, err := filepath.Rel(temporary, real); err == nil && filepath.IsLocal(inner) {
+			return true
+		}
+	}
+	return false
 }
 
 func homeFolder() (string, error) {
@@ -65,9 +83,15 @@ func (f *Folder) Check() error {
 	if err == nil {
 		err = checkOwner(f.KeyFile(), key)
 	}
+	if err == nil && !key.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a file", f.KeyFile())
+	}
 	hasKey := err == nil
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("check the key folder: %w; name another with --keys or REMIT_KEYS", err)
+	}
+	if err := checkAbove(f.path); err != nil {
+		return err
 	}
 	folder, err := os.Lstat(f.path)
 	switch {

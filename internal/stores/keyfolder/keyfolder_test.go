@@ -2,7 +2,9 @@ package keyfolder
 
 import (
 	"bytes"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -86,6 +88,18 @@ func TestFolderOfOthers(t *testing.T) {
 			}
 			return f, os.Chown(f.Path(), 12345, -1)
 		},
+		"a pipe as the key": func(f *Folder) (*Folder, error) {
+			return f, errors.Join(os.Remove(f.KeyFile()), exec.Command("mkfifo", "-m", "600", f.KeyFile()).Run())
+		},
+		"a folder above that all may change": func(f *Folder) (*Folder, error) {
+			return f, os.Chmod(filepath.Dir(f.Path()), 0o777)
+		},
+		"a folder above of another owner": func(f *Folder) (*Folder, error) {
+			if os.Geteuid() != 0 {
+				return f, os.Chmod(filepath.Dir(f.Path()), 0o777)
+			}
+			return f, os.Chown(filepath.Dir(f.Path()), 12345, -1)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, err := spoil(made(t))
@@ -101,6 +115,28 @@ func TestFolderOfOthers(t *testing.T) {
 				t.Error("it was accepted")
 			}
 		})
+	}
+}
+
+// TestSharedFolderAbove checks that a folder in which all may create files, but nobody may replace
+// those of others, is accepted above the key folder, if it is named.
+func TestSharedFolderAbove(t *testing.T) {
+	above := t.TempDir()
+	if err := os.Chmod(above, 0o777|os.ModeSticky); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Find(filepath.Join(above, "keys"), noEnv).Key(); err != nil {
+		t.Error(err)
+	}
+	for _, folder := range []string{above, "/tmp", "/var/tmp/x", "/dev/shm"} {
+		if !isTemporary(folder) {
+			t.Errorf("%s is not temporary", folder)
+		}
+	}
+	for _, folder := range []string{"/home/ada", "/tmpx", "/", "/var"} {
+		if isTemporary(folder) {
+			t.Errorf("%s is temporary", folder)
+		}
 	}
 }
 

@@ -12,3 +12,6 @@ func checkOwner(name string, info fs.FileInfo) error {
 	}
 	return nil
 }
+
+// checkAbove returns no error: the access rights of a profile are those of its user.
+func checkAbove(string) error { return nil }
