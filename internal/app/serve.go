@@ -176,7 +176,7 @@ func (a *App) newServer(ctx context.Context) (*httpserver.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	server := &httpserver.Server{Log: a.log, Public: a.isPublic, Exposed: exposed, Origin: originOf(a.settings.PublicURL)}
+	server := &httpserver.Server{Log: a.log, Public: a.isPublic, Exposed: exposed, Origin: originOf(a.settings.PublicURL), Proxied: a.settings.BehindProxy}
 	if a.settings.TLSCert != "" {
 		if server.TLS, err = httpserver.LoadCertificate(a.settings.TLSCert, a.settings.TLSKey, a.log); err != nil {
 			return nil, err

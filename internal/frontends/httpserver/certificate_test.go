@@ -2,6 +2,7 @@ package httpserver
 
 import (
 	"bytes"
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -9,6 +10,7 @@ import (
 	"encoding/pem"
 	"log/slog"
 	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -123,6 +125,11 @@ func TestOriginsWhenExposed(t *testing.T) {
 		{"ftp://10.0.0.1", "10.0.0.1", false, false},
 		{"null", "null", false, false},
 		{"", "", false, false},
+		// The public host is the public URL's, with its scheme.
+		{"https://remit.example.com", "remit.example.com", false, true},
+		{"http://remit.example.com", "remit.example.com", false, false},
+		{"https://remit.example.com:443", "remit.example.com:443", true, false},
+		{"https://10.0.0.1:8722", "10.0.0.1:8722", false, false},
 	} {
 		s := &Server{Exposed: true, Origin: "https://remit.example.com"}
 		if tc.tls {
@@ -134,6 +141,30 @@ func TestOriginsWhenExposed(t *testing.T) {
 	}
 	if (&Server{Exposed: true}).isOwnOrigin([]string{""}, "10.0.0.1") {
 		t.Error("an empty origin is accepted if none is configured")
+	}
+	for origin, want := range map[string]bool{"https://remit.example.com": true, "http://remit.example.com": false} {
+		if got := (&Server{Exposed: true, Proxied: true}).isOwnOrigin([]string{origin}, "remit.example.com"); got != want {
+			t.Errorf("%s behind a proxy, without a public URL: %v", origin, got)
+		}
+	}
+}
+
+// TestHostsWhenExposed checks which host names an exposed server accepts: that of its public URL,
+// loopback addresses, and the address that the request came to.
+func TestHostsWhenExposed(t *testing.T) {
+	local := context.WithValue(t.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 8722})
+	for host, want := range map[string]bool{
+		"remit.example.com": true, "REMIT.example.com": true, "remit.example.com:443": true, "127.0.0.1:8722": true, "localhost": true,
+		"10.0.0.1:8722": true, "0.0.0.0:8722": true,
+		"evil.example": false, "remit.example.com:80": false, "remit.example.com.evil.example": false, "10.0.0.2:8722": false, "": false,
+	} {
+		r := (&http.Request{Host: host}).WithContext(local)
+		if got := (&Server{Exposed: true, Origin: "https://remit.example.com"}).isOwnHost(r, "0.0.0.0:8722"); got != want {
+			t.Errorf("host %q: %v", host, got)
+		}
+		if !(&Server{Exposed: true}).isOwnHost(r, "0.0.0.0:8722") {
+			t.Errorf("host %q is rejected without a public URL", host)
+		}
 	}
 }
 

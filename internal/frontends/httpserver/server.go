@@ -40,7 +40,10 @@ type Server struct {
 	// Exposed means that other machines may connect, under any host name. This is safe because
 	// callers must authenticate.
 	Exposed bool
-	Origin  string       // an allowed origin of web pages, such as https://remit.example.com
+	// Origin is the public URL's origin, such as https://remit.example.com, or "". If it is set,
+	// no other host name is served, except addresses of this machine.
+	Origin  string
+	Proxied bool         // a proxy terminates TLS
 	TLS     *Certificate // nil for plain HTTP
 	// AdmitsOtherUser reports whether a request is served although it comes from another user of
 	// this machine. It is asked only if the server is not exposed. If it is nil, none is served.
@@ -277,8 +280,8 @@ func (s *Server) guard(addr string, next http.Handler) http.Handler {
 				"determined; send a token as the header Authorization: Bearer TOKEN. The user who runs the server creates one with: remit token create")
 		case s.Public != nil && s.Public(r):
 			next.ServeHTTP(w, r)
-		case !s.Exposed && r.Host != addr && !isLoopback(hostOf(r.Host)):
-			s.reject(w, r, "host", "This server accepts only host names of this machine; use the URL that it printed at its start")
+		case !s.isOwnHost(r, addr):
+			s.reject(w, r, "host", "This server accepts only its own host names; use the URL that it printed at its start, or its public URL")
 		case !s.isOwnOrigin(r.Header["Origin"], r.Host):
 			s.reject(w, r, "origin", "This server does not accept requests from web pages of other sites or ports")
 		case isForeignFetch(r):
@@ -322,14 +325,44 @@ func hostOf(hostport string) string {
 	return hostport
 }
 
-// isOwnOrigin reports whether a request was not sent by a web page, or by one of this server. All
-// programs on a machine share its host names, so the port must be ours too.
-func (s *Server) isOwnOrigin(origins []string, host string) bool {
-	if len(origins) != 1 {
-		return len(origins) == 0
+// isOwnHost reports whether a request names this server: a loopback address, the address that it
+// came to, or, if other machines may connect, the host of the public URL. Without a public URL, any
+// name may be ours.
+func (s *Server) isOwnHost(r *http.Request, addr string) bool {
+	if r.Host == addr || isLoopback(hostOf(r.Host)) {
+		return true
 	}
-	origin := origins[0]
-	return origin != "" && origin == s.Origin || origin == "https://"+host || s.TLS == nil && origin == "http://"+host
+	if !s.Exposed || s.Origin == "" || s.isPublicHost(r.Host) {
+		return s.Exposed
+	}
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	return ok && r.Host == local.String()
+}
+
+// isPublicHost reports whether a host, with or without a port, is that of the public URL.
+func (s *Server) isPublicHost(host string) bool {
+	scheme, public, _ := strings.Cut(s.Origin, "://")
+	if _, _, err := net.SplitHostPort(public); err != nil { // the usual port
+		host = strings.TrimSuffix(host, map[string]string{"https": ":443", "http": ":80"}[scheme])
+	}
+	return public != "" && strings.EqualFold(host, public)
+}
+
+// isOwnOrigin reports whether a request was not sent by a web page, or by one of this server: at
+// its public URL, or at another host that it accepts. All programs on a machine share its host
+// names, so scheme and port must be ours too.
+func (s *Server) isOwnOrigin(origins []string, host string) bool {
+	switch {
+	case len(origins) != 1:
+		return len(origins) == 0
+	case s.Origin != "" && origins[0] == s.Origin:
+		return true
+	case s.isPublicHost(host):
+		return false
+	case s.TLS != nil || s.Proxied && s.Origin == "" && !isLoopback(hostOf(host)):
+		return origins[0] == "https://"+host
+	}
+	return origins[0] == "http://"+host
 }
 
 // isForeignFetch reports whether a browser says that a page of another site or port caused the

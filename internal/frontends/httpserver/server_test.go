@@ -129,7 +129,7 @@ func TestHostsAndOrigins(t *testing.T) {
 			"http://127.0.0.1:80@evil.com", "http://localhost:80@evil.com", "http://localhost@evil.com", "http://10.0.0.1", "http://0.0.0.0", "http://[::]",
 			"file://", "file:///etc/passwd", "chrome-extension://abcdef", "localhost", "//localhost", "ftp://localhost", "HTTP://localhost.evil.com",
 			"http://localhost http://evil.com", "http://localhost", "http://localhost:6274", "https://localhost:1", "http://127.0.0.1:3000", "http://127.0.0.1",
-			"http://[::1]:80", "http://[::ffff:127.0.0.1]", "http://localhost:" + port, "HTTP://" + addr, "http://" + addr + ".evil.com", "http://" + addr + "@evil", "http://127.0.0.1.:" + port, "http://evil.com, http://localhost", "http://", "http://[::ffff:10.0.0.1]",
+			"http://[::1]:80", "http://[::ffff:127.0.0.1]", "http://localhost:" + port, "HTTP://" + addr, "http://" + addr + ".evil.com", "http://" + addr + "@evil", "http://127.0.0.1.:" + port, "http://evil.com, http://localhost", "https://" + addr, "http://", "http://[::ffff:10.0.0.1]",
 		} {
 			if got := ask(route, addr, origin); got != http.StatusForbidden {
 				t.Errorf("%s, origin %q: %d, want 403", route, origin, got)
