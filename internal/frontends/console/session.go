@@ -52,8 +52,13 @@ func (c *Console) registerPublic(mux *http.ServeMux) {
 // that only checks that a link exists, must not use up a one-time link, and a page of another site
 // must not sign anybody in by embedding the link, for example as an image.
 func (v *visit) isPageLoad() bool {
+	for _, name := range []string{"Sec-Purpose", "Purpose", "X-Purpose", "X-Moz"} {
+		if v.r.Header.Get(name) != "" {
+			return false
+		}
+	}
 	dest := v.r.Header.Get("Sec-Fetch-Dest")
-	return v.r.Method != http.MethodHead && v.r.Header.Get("Sec-Purpose") == "" && (dest == "" || dest == "document")
+	return v.r.Method != http.MethodHead && (dest == "" || dest == "document")
 }
 
 // isFromOtherSite reports whether a page of another site or port may have opened the link: it could

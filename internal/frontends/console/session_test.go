@@ -80,6 +80,9 @@ func TestPrefetchDoesNotSignIn(t *testing.T) {
 	for _, w := range []http.Header{
 		c.send("HEAD", "/console/login?token=good", nil).Header(),
 		c.send("GET", "/console/login?token=good", nil, "Sec-Purpose", "prefetch;prerender").Header(),
+		c.send("GET", "/console/login?token=good", nil, "Purpose", "prefetch").Header(),
+		c.send("GET", "/console/login?token=good", nil, "X-Purpose", "preview").Header(),
+		c.send("GET", "/console/login?token=good", nil, "X-Moz", "prefetch").Header(),
 		c.send("GET", "/console/login?token=good", nil, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Dest", "image").Header(),
 		c.send("GET", "/console/login?token=good", nil, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Dest", "iframe").Header(),
 		c.send("GET", "/console/login?token=good", nil, "Sec-Fetch-Site", "same-origin", "Sec-Fetch-Dest", "empty").Header(),
