@@ -376,6 +376,8 @@ func decidesByAPI(t *testing.T, s *workspace, w *httpServer, person, agent, id s
 	}
 	for body, want := range map[string]int{
 		`{}`: 400, ``: 400, `{"shown":"x"}`: 409, `{"shown":"0000000000000000:1"}`: 409, `[]`: 400, `{"shown":` + quoted(seen.Shown) + `,"more":1}`: 400, `{"shown"`: 400,
+		`{"shown":"x","shown":` + quoted(seen.Shown) + `}`: 400, `{"shown":"x","Shown":` + quoted(seen.Shown) + `}`: 400,
+	
 	} {
 		post(id, "approve", body, want)
 	}

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -227,16 +227,17 @@ func decodeDecision[Body any](a *API, r *http.Request, body *Body) error {
 	case len(text) == 0:
 		return nil
 	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(body); err != nil {
-		return contract.Errorf(contract.Invalid, `The body must be JSON such as {"shown": "...", "reason": "..."}`).Because(err)
+	tree, err := jsontree.Parse(text)
+	if err != nil {
+		return contract.Errorf(contract.Invalid, "The body is not valid JSON: %s", err)
 	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return contract.Errorf(contract.Invalid, "The body has something after the JSON object")
+	// encoding/json would take a member in another letter case as well, and so twice.
+	if !slices.ContainsFunc(tree.Members, func(m jsontree.Member) bool { return strings.ToLower(m.Key) != m.Key }) {
+		decoder := json.NewDecoder(bytes.NewReader(text))
+		decoder.DisallowUnknownFields()
+		if err = decoder.Decode(body); err == nil {
+			return nil
+		}
 	}
-	if !utf8.Valid(text) {
-		return contract.Errorf(contract.Invalid, "The body must be UTF-8")
-	}
-	return nil
+	return contract.Errorf(contract.Invalid, `The body must be JSON such as {"shown": "...", "reason": "..."}`).Because(err)
 }
