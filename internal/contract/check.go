@@ -323,7 +323,11 @@ func (c *Contract) withText(members []jsontree.Member) []jsontree.Member {
 		if !own {
 			members, own = slices.Clone(members), true
 		}
+		sent := members[i].Value
 		members[i].Value = jsontree.Str(text)
+		if sent.Kind == jsontree.Number {
+			members[i].Value.Raw = sent.Raw // for errors that name the value as it was sent
+		}
 	}
 	return members
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
 )
 
@@ -85,8 +86,8 @@ func complete(task *Task) bool {
 
 // DeleteOut is the answer of delete_task.
 type DeleteOut struct {
-	Deleted bool `json:"deleted"`
-	TaskID  ID   `json:"task_id"`
+	Deleted bool   `json:"deleted"`
+	TaskID  string `json:"task_id"`
 }
 
 // Delete removes a task permanently.
@@ -96,7 +97,7 @@ func (t *Tools) Delete(ctx context.Context, in TaskIn) (DeleteOut, error) {
 		return DeleteOut{}, err
 	}
 	err = in.TaskID.failure(ctx, store.Delete(ctx, in.UserID, id, checkSeen(ctx)))
-	return DeleteOut{Deleted: true, TaskID: in.TaskID}, err
+	return DeleteOut{Deleted: true, TaskID: in.TaskID.given.Text}, err
 }
 
 // UpdateIn says what to change in a task. Nil fields stay unchanged.
@@ -175,12 +176,18 @@ func (t *Tools) change(ctx context.Context, user string, id ID, edit func(*Task)
 	return task, cmp.Or(id.failure(ctx, err), stale)
 }
 
-// ID is the id of a task as callers write it.
-type ID string
+// ID is the id of a task as the caller wrote it: a text or a number.
+type ID struct{ given jsontree.Value }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (id *ID) UnmarshalJSON(data []byte) (err error) {
+	id.given, err = jsontree.Parse(data)
+	return err
+}
 
 // find returns the store and the numeric id. No task has an id that is too large for a number.
 func (t *Tools) find(ctx context.Context, id ID) (Store, int64, error) {
-	number, err := strconv.ParseInt(string(id), 10, 64)
+	number, err := strconv.ParseInt(id.given.Text, 10, 64)
 	if err != nil {
 		return nil, 0, id.notFound(err)
 	}
@@ -189,7 +196,7 @@ func (t *Tools) find(ctx context.Context, id ID) (Store, int64, error) {
 }
 
 func (id ID) notFound(cause error) error {
-	return contract.Errorf(contract.NotFound, "Task not found").With("task_id", string(id)).Because(cause)
+	return contract.Errorf(contract.NotFound, "Task not found").With("task_id", id.given).Because(cause)
 }
 
 // failure converts an error of the store about this task to one for the caller.

@@ -162,8 +162,9 @@ func TestRefusals(t *testing.T) {
 		{"complete_task", `{"user_id":"ann","task_id":"1\n"}`, noID},
 		{"complete_task", `{"user_id":"ann","task_id":"٣"}`, noID},
 		{"complete_task", `{"user_id":"ann","task_id":true}`, noID},
-		{"delete_task", `{"user_id":"ann","task_id":9223372036854775808}`, `{"code":"not_found","message":"Task not found","details":{"task_id":"9223372036854775808"}}`},
-		{"delete_task", `{"user_id":"bob","task_id":1}`, `{"code":"not_found","message":"Task not found","details":{"task_id":"1"}}`},
+		{"delete_task", `{"user_id":"ann","task_id":9223372036854775808}`, `{"code":"not_found","message":"Task not found","details":{"task_id":9223372036854775808}}`},
+		{"delete_task", `{"user_id":"bob","task_id":1}`, `{"code":"not_found","message":"Task not found","details":{"task_id":1}}`},
+		{"delete_task", `{"user_id":"bob","task_id":"1"}`, `{"code":"not_found","message":"Task not found","details":{"task_id":"1"}}`},
 		{"update_task", `{"user_id":"ann","task_id":"1","clear":[]}`, `{"code":"invalid_input","message":"clear must not be empty","details":{"field":"clear"}}`},
 	} {
 		d.fails(t, c.tool, c.args, c.want)
