@@ -297,7 +297,7 @@ func (p *PathPolicy) Denies(clean string) bool { return p.Rule(clean, false) != 
 // matches, or a rule of the secret policy. It returns "" if there is none. It ignores letter case,
 // because many file systems do. folder says that the path is that of a folder.
 func (p *PathPolicy) Rule(clean string, folder bool) string {
-	if i := deniedBy(p.Deny, strings.ToLower(clean)); i >= 0 {
+	if i := deniedBy(p.Deny, fold(clean)); i >= 0 {
 		return p.Deny[i]
 	}
 	return p.Secrets.Rule(clean, folder)

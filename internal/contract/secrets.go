@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/bmatcuk/doublestar/v4"
+	"golang.org/x/text/unicode/norm"
 )
 
 // SecretPolicy says which files no tool may read, search, index, import or archive, whatever its
@@ -26,7 +27,7 @@ func NewSecretPolicy(deny []string) (*SecretPolicy, error) {
 		if err := checkDeny(pattern); err != nil {
 			return nil, err
 		}
-		p.fold = append(p.fold, strings.ToLower(pattern))
+		p.fold = append(p.fold, fold(pattern))
 	}
 	return p, nil
 }
@@ -42,8 +43,15 @@ func (p *SecretPolicy) Guard(sets []*Set) {
 	}
 }
 
+// fold returns the spelling in which paths and patterns are compared: in lower case, and with
+// accents as parts of their letters, which some systems store apart.
+func fold(text string) string { return strings.ToLower(norm.NFC.String(text)) }
+
 // checkDeny returns an error for a deny pattern that is invalid or could never match.
 func checkDeny(pattern string) error {
+	if strings.HasPrefix(pattern, "!") {
+		return fmt.Errorf(`%q begins with "!", but no pattern takes back what another denies; write \! for a name that begins with it`, pattern)
+	}
 	if pattern == "" || !doublestar.ValidatePattern(pattern) {
 		return fmt.Errorf("%q is not a valid pattern", pattern)
 	}
@@ -56,7 +64,7 @@ func checkDeny(pattern string) error {
 // Rule returns the rule that denies a clean path, or "" if none does. folder says that the path is
 // that of a folder.
 func (p *SecretPolicy) Rule(clean string, folder bool) string {
-	lower := strings.ToLower(clean)
+	lower := fold(clean)
 	for at, rest, more := "", lower, true; more; {
 		var name string
 		name, rest, more = strings.Cut(rest, "/")
@@ -68,7 +76,7 @@ func (p *SecretPolicy) Rule(clean string, folder bool) string {
 	if !folder && isSecretData(path.Base(clean)) {
 		return "data files named after credentials, passwords, secrets or tokens"
 	}
-	if p == nil {
+	if p == nil || len(p.fold) == 0 {
 		return ""
 	}
 	if i := deniedBy(p.fold, lower); i >= 0 {

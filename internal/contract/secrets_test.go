@@ -38,19 +38,21 @@ func TestSecretPolicy(t *testing.T) {
 }
 
 func TestSecretPolicyOfTheOperator(t *testing.T) {
-	p, err := contract.NewSecretPolicy([]string{"Drafts/**", "**/*.secret.md", "notes"})
+	p, err := contract.NewSecretPolicy([]string{"Drafts/**", "**/*.secret.md", "notes", "R\u00e9sum\u00e9/**", "a\u0308/**"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
 		"drafts/a.md": "deny: Drafts/**", "DRAFTS/a/b.md": "deny: Drafts/**", "x/y.Secret.md": "deny: **/*.secret.md",
 		"notes/x/y.md": "deny: notes", "x/notes/y.md": "", "a.md": "", ".env": ".env*",
+		"re\u0301sume\u0301/a.md": "deny: R\u00e9sum\u00e9/**", "r\u00e9sum\u00e9/a.md": "deny: R\u00e9sum\u00e9/**",
+		"\u00e4/b.md": "deny: a\u0308/**", "a/b.md": "",
 	} {
 		if got := p.Rule(path, false); got != want {
 			t.Errorf("%s: denied by %q, want %q", path, got, want)
 		}
 	}
-	for _, pattern := range []string{"", "a/", "/a", "./a", "a//b", "[", "../x"} {
+	for _, pattern := range []string{"", "a/", "/a", "./a", "a//b", "[", "../x", "!drafts/**"} {
 		if _, err := contract.NewSecretPolicy([]string{pattern}); err == nil {
 			t.Errorf("%q is accepted", pattern)
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -113,8 +112,7 @@ func (c *Contract) apply(t Tightening) {
 		policy := &c.Paths[i]
 		policy.Deny = slices.Clip(policy.Deny)
 		for _, pattern := range t.Deny {
-			// Lower case, because Denies compares in lower case.
-			policy.Deny = append(policy.Deny, strings.ToLower(pattern))
+			policy.Deny = append(policy.Deny, fold(pattern))
 		}
 	}
 }
