@@ -113,11 +113,16 @@ func (r *jsReader) add(token lexical.Token, k kind) {
 func (r *jsReader) importing() bool {
 	switch {
 	case r.take("("):
-		r.argument(0)
+		empty := r.isString() && r.Tok.Text == ""
+		if r.argument(0); r.Tok.Kind == lexical.End {
+			r.malformed(r.Tok.Line, "import call")
+		}
+		return !empty
 	case r.take("."):
 		r.meta()
 	case r.isString():
 		r.add(r.Tok, 0)
+		return r.Tok.Text != ""
 	default:
 		return r.clause()
 	}
@@ -164,7 +169,7 @@ func (r *jsReader) assigned(k kind) {
 
 // from reads from "x". Without the string it consumes only the word, which may be a name.
 func (r *jsReader) from(k kind) bool {
-	if !r.take("from") || !r.isString() {
+	if !r.take("from") || !r.isString() || r.Tok.Text == "" {
 		return false
 	}
 	r.add(r.Tok, k)

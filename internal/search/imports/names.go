@@ -49,7 +49,11 @@ func (h header) extract(content []byte) ([]spec, error) {
 			s.Accept("alias")
 			s.Next()
 		case s.Accept(h.own) && !s.IsAt("object"):
-			full = strings.TrimPrefix(full+"."+s.Name("."), ".")
+			name := s.Name(".")
+			if name == "" && h.language != "csharp" && !s.IsAt("`") {
+				s.malformed(line, "package declaration")
+			}
+			full = strings.TrimPrefix(full+"."+name, ".")
 			specs = append(specs, spec{full, line, ownName})
 		case s.Accept(h.imports):
 			if specs = h.read(s, specs); h.ends && !s.IsAt(";") {
@@ -124,7 +128,7 @@ func (s scanner) names(specs []spec, n naming, prefix string) []spec {
 			}
 			found.text, valid = "", true
 		}
-		s.otherName()
+		s.otherName(n.mark)
 		ends := s.Tok.FirstOnLine || s.Tok.Kind == lexical.End || s.IsAt(",", ";", "}")
 		if (!ends || !valid) && !s.IsAt("`") {
 			s.malformed(found.line, "import declaration")
@@ -139,11 +143,16 @@ func (s scanner) names(specs []spec, n naming, prefix string) []spec {
 	return specs
 }
 
-// otherName skips an alias: as b, => b.
-func (s scanner) otherName() {
+// otherName skips an alias: as b, => b. Where names have dots, it is on the same line.
+func (s scanner) otherName(mark string) {
 	switch {
 	case isKeyword(s.Tok, "as"):
+		line := s.Tok.Line
 		s.Next()
+		if s.Tok.Kind != lexical.Word && !s.IsAt("`") || s.Tok.FirstOnLine && mark == "." {
+			s.malformed(line, "import declaration")
+			return
+		}
 		s.Next()
 	case s.Accept("="):
 		s.Accept(">")

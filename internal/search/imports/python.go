@@ -148,11 +148,17 @@ func (p *pythonParser) fromStatement() {
 		return
 	}
 	grouped := p.take("(")
+	if !grouped && !p.start && p.IsAt("*") { // alone
+		p.add(module+" *", p.Tok.Line, pythonMember)
+		p.next()
+		p.end(begins)
+		return
+	}
 	for more := true; more; more = p.take(",") {
 		if grouped && p.IsAt(")") {
 			break // after the last comma
 		}
-		if p.start || p.Tok.Kind != lexical.Word && !p.IsAt("*") || len(p.specs) >= maxImports {
+		if p.start || p.Tok.Kind != lexical.Word || len(p.specs) >= maxImports {
 			p.malformed(begins, "import statement")
 			return
 		}

@@ -165,6 +165,9 @@ func (p *rustParser) module() {
 	line := p.Tok.Line
 	p.step()
 	if p.Tok.Kind != lexical.Word {
+		if p.IsAt(";") || p.Tok.Kind == lexical.End {
+			p.malformed(line, "mod declaration")
+		}
 		return
 	}
 	name := p.ident()
