@@ -51,16 +51,20 @@ func Find(chosen string, env func(string) (string, bool)) *Folder {
 // isTemporary reports whether a folder is one for temporary files, or within one: the system may
 // empty it, and its name belongs to whoever is first.
 func isTemporary(folder string) bool {
-	real, err := filepath.EvalSymlinks(folder)
-	if err != nil {
-		real = folder
-	}
 	for _, temporary := range []string{os.TempDir(), "/tmp", "/var/tmp", "/dev/shm"} {
-		if inner, err := filepath.Rel(temporary, real); err == nil && filepath.IsLocal(inner) {
+		if inner, err := filepath.Rel(realPath(temporary), realPath(folder)); err == nil && filepath.IsLocal(inner) {
 			return true
 		}
 	}
 	return false
+}
+
+// realPath returns a path without links, or the path itself if it cannot be resolved.
+func realPath(name string) string {
+	if real, err := filepath.EvalSymlinks(name); err == nil {
+		return real
+	}
+	return name
 }
 
 func homeFolder() (string, error) {
