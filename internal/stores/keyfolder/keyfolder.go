@@ -77,8 +77,8 @@ func homeFolder() (string, error) {
 // Path returns the path of the folder, which need not exist, or "" if there is none.
 func (f *Folder) Path() string { return f.path }
 
-// Check returns an error if the folder or the key exists and others could read or replace it. The
-// mode of a folder without a key does not matter yet.
+// Check returns an error if the folder or the key exists and others could read or replace it. Others
+// may still read a folder without a key.
 func (f *Folder) Check() error {
 	if f.err != nil {
 		return f.err
@@ -109,10 +109,11 @@ func (f *Folder) Check() error {
 	return checkOwner(f.path, private{folder})
 }
 
-// private is a folder whose mode does not matter.
+// private is a folder that becomes private with its first key. One that everybody may write to is
+// not ours alone, such as /tmp, so its mode stays.
 type private struct{ fs.FileInfo }
 
-func (p private) Mode() fs.FileMode { return p.FileInfo.Mode() &^ 0o077 }
+func (p private) Mode() fs.FileMode { return p.FileInfo.Mode() &^ 0o075 }
 
 // KeyFile returns the path of the key, which need not exist.
 func (f *Folder) KeyFile() string { return filepath.Join(f.path, keyName) }

@@ -153,6 +153,19 @@ func TestPreparedFolder(t *testing.T) {
 	if info, err := os.Stat(f.Path()); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o700 {
 		t.Errorf("mode %v, error %v", info.Mode(), err)
 	}
+	if runtime.GOOS == "windows" {
+		return
+	}
+	shared := t.TempDir()
+	if err := os.Chmod(shared, 0o777|os.ModeSticky); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Find(shared, noEnv).Key(); err == nil {
+		t.Error("a folder that everybody may write to is taken over")
+	}
+	if info, err := os.Stat(shared); err != nil || info.Mode().Perm() != 0o777 {
+		t.Errorf("mode %v of a shared folder, error %v", info.Mode(), err)
+	}
 }
 
 // TestDocuments checks that a document is valid for its name, its workspace and its key only.
