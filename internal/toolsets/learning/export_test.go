@@ -3,5 +3,6 @@ package learning
 // For tests.
 var (
 	ExtentOf    = extentOf
+	LastLines   = lastLines
 	ParseExtent = parseExtent
 )

@@ -1,6 +1,7 @@
 package learning
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -36,9 +37,9 @@ func hashOf(text []byte) string {
 
 func (e Extent) String() string { return fmt.Sprintf("%d-%d-%s", e.End, e.Size, e.Hash) }
 
-// maxExtent is how much text an Extent covers at most. Of a longer line at the end of a file only
-// the length counts.
-const maxExtent = 1 << 20
+// maxExtent is how much text an Extent covers at most, so that it is the whole of an ordinary file.
+// Of a longer line at the end of a file only the length counts.
+const maxExtent = 16 << 20
 
 // parseExtent parses the string of an Extent. Only what extentOf makes is valid.
 func parseExtent(text string) (e Extent, ok bool) {
@@ -66,16 +67,25 @@ func (e Extent) Check(file io.ReaderAt) error {
 	return nil
 }
 
-// shownTail is how many bytes of a memory file are shown above a new entry. If the last line is
-// longer, up to maxExtent are.
+// shownTail is how many bytes of a memory file are shown above a new entry, unless the last line is
+// longer.
 const shownTail = 4 << 10
+
+// lastLines returns the lines at the end of a text that are shown.
+func lastLines(text []byte) []byte {
+	from := len(text) - shownTail
+	if from <= 0 {
+		return text
+	}
+	if i := bytes.IndexByte(text[from-1:], '\n'); i >= 0 && from+i < len(text) {
+		return text[from+i:]
+	}
+	return text[bytes.LastIndexByte(text[:from], '\n')+1:]
+}
 
 // ShowWrite shows what an entry would be appended to.
 func (t *Tools) ShowWrite(ctx context.Context, in WriteIn) (engine.Shown, error) {
-	tail, err := t.tail(ctx, in.File, shownTail)
-	if err == nil && len(tail.Text) == 0 && tail.Before > 0 {
-		tail, err = t.tail(ctx, in.File, maxExtent)
-	}
+	tail, err := t.tail(ctx, in.File, maxExtent)
 	if err != nil {
 		return engine.Shown{}, err
 	}
@@ -83,7 +93,7 @@ func (t *Tools) ShowWrite(ctx context.Context, in WriteIn) (engine.Shown, error)
 	if seen, ok := parseExtent(engine.Seen(ctx)); ok && seen != state && t.still(ctx, in.File, seen, state.End) {
 		state = seen
 	}
-	before, title := string(tail.Text), "Append to "+in.File
+	before, title := string(lastLines(tail.Text)), "Append to "+in.File
 	if rule := t.hidden(ctx, in.File); rule != "" {
 		before, title = "", title+", whose content is not shown because of the rule "+rule
 	}

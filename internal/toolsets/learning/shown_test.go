@@ -41,3 +41,18 @@ func FuzzParseExtent(f *testing.F) {
 		}
 	})
 }
+
+// TestLastLines checks that the last 4 KiB are shown in whole lines, and a longer last line as a
+// whole.
+func TestLastLines(t *testing.T) {
+	long := strings.Repeat("x", 5000)
+	lines := strings.Repeat("0123456\n", 512) // 4 KiB
+	for text, want := range map[string]string{
+		"": "", "a\nb\n": "a\nb\n", lines: lines, "a\n" + lines: lines, "a" + lines: lines[8:], "a\n" + lines + "b": lines[8:] + "b",
+		long: long, "a\n" + long + "\n": long + "\n", "a\n" + long + "\nb\n": "b\n",
+	} {
+		if got := string(learning.LastLines([]byte(text))); got != want {
+			t.Errorf("of %d bytes %d are shown, want %d", len(text), len(got), len(want))
+		}
+	}
+}
