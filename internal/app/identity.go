@@ -8,12 +8,12 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"remit/internal/contract"
-	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
 	"remit/internal/engine/audit"
 	"remit/internal/engine/identity"
@@ -68,10 +68,15 @@ func (i *identities) CanRecord() error {
 }
 
 // Record implements cli.Identity.
-func (i *identities) Record(ctx context.Context, action, by string, about ...jsontree.Member) error {
-	return i.app.options.Audit.Write(ctx, &audit.Record{
-		Time: time.Now(), Principal: by, Frontend: "cli", Tool: action, Outcome: "ok", Arguments: jsontree.Obj(about...),
-	}, true)
+func (i *identities) Record(ctx context.Context, r *audit.Record) error {
+	r.Time = time.Now()
+	return i.app.options.Audit.Write(ctx, r, true)
+}
+
+// HasRecords implements cli.Identity.
+func (i *identities) HasRecords() bool {
+	_, err := os.Lstat(i.app.settings.Data)
+	return i.app.database.isShared() || err == nil
 }
 
 // baseURL returns the URL at which people and agents reach the server, or would reach it if it ran.

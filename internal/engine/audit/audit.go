@@ -25,9 +25,18 @@ type Record struct {
 	Version   string // of the contract
 	Arguments jsontree.Value
 	Outcome   string // ok, replayed, asked, or the kind of failure
-	Duration  time.Duration
-	Bytes     int // size of the answer
+	// Approved says what let a call pass that needs approval: the id of the request that a person
+	// approved, ByTerminal, or ByMode. It is "" for all other calls.
+	Approved string
+	Duration time.Duration
+	Bytes    int // size of the answer
 }
+
+// The values of Record.Approved that are no id of a request.
+const (
+	ByMode     = "auto"     // nobody was asked, because the operator has set --approve auto
+	ByTerminal = "terminal" // a person said yes at the terminal, about an action that is no call
+)
 
 // Storage appends records to the file of a day, and seals each with Seal.
 type Storage interface {
@@ -77,6 +86,9 @@ func (r *Record) encode() []byte {
 	b = append(b, `,"arguments":`...)
 	b = r.appendArguments(b)
 	b = appendText(b, "outcome", r.Outcome)
+	if r.Approved != "" {
+		b = appendText(b, "approved", r.Approved)
+	}
 	b = append(b, `,"micros":`...)
 	b = strconv.AppendInt(b, r.Duration.Microseconds(), 10)
 	b = append(b, `,"bytes":`...)

@@ -33,18 +33,18 @@ func (b *bookCommands) run(body func(cmd *cobra.Command, l *books.Library, args 
 	})
 }
 
-// change is like run, for commands that write. It fails in a read-only workspace.
-func (b *bookCommands) change(body func(cmd *cobra.Command, l *books.Library, args []string) error) runFunc {
-	run := b.run(body)
+// change is like run, for commands that write without calling a tool. body must call permit before
+// it writes. name is how the change is recorded.
+func (b *bookCommands) change(name string, body func(cmd *cobra.Command, c *bookChange, args []string) error) runFunc {
 	return func(cmd *cobra.Command, args []string) error {
 		settings, err := b.settings(cmd)
-		switch {
-		case err != nil:
+		if err != nil {
 			return usageError{err}
-		case settings.ReadOnly:
-			return fmt.Errorf("%s writes to the library, but the workspace is read-only; start it without --read-only", cmd.CommandPath())
 		}
-		return run(cmd, args)
+		return b.with(func(cmd *cobra.Command, w Workspace, args []string) error {
+			c := &bookChange{b.Program, w, settings, action(name), false}
+			return b.reported(c.recorded(cmd.Context(), body(cmd, c, args)))
+		}, "books")(cmd, args)
 	}
 }
 

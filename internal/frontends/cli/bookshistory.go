@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"remit/internal/contract/jsontree"
 	"remit/internal/toolsets/books"
 )
 
@@ -73,11 +75,17 @@ func shortHash(hash string) string {
 func (b *bookCommands) restore() *cobra.Command {
 	var version string
 	c := &cobra.Command{Use: "restore BOOK PATH", Args: exactArgs(2), ValidArgsFunction: b.completeBook()}
-	c.RunE = b.change(func(cmd *cobra.Command, l *books.Library, args []string) error {
-		done, err := l.Restore(cmd.Context(), args[0], args[1], version, loginName())
+	c.RunE = b.change("books/restore", func(cmd *cobra.Command, c *bookChange, args []string) error {
+		c.about(jsontree.M("book", jsontree.Str(args[0])), jsontree.M("path", jsontree.Str(args[1])))
+		question := fmt.Sprintf("Restore %q of the book %q to version %q?", args[1], args[0], cmp.Or(version, "before the last change"))
+		if err := c.permit(cmd.Context(), question, toolFor(args[1])); err != nil {
+			return err
+		}
+		done, err := c.workspace.Library().Restore(cmd.Context(), args[0], args[1], version, loginName())
 		if err != nil {
 			return err
 		}
+		c.about(jsontree.M("before", jsontree.Str(done.Old)), jsontree.M("after", jsontree.Str(done.New)))
 		return b.show(done, func() {
 			was := "there was no file"
 			if done.Old != "" {

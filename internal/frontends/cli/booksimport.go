@@ -2,17 +2,20 @@ package cli
 
 import (
 	"archive/zip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"remit/internal/contract/jsontree"
 	"remit/internal/toolsets/books"
 	"remit/internal/visible"
 )
@@ -20,15 +23,9 @@ import (
 func (b *bookCommands) importing() *cobra.Command {
 	var o books.ImportOptions
 	c := &cobra.Command{Use: "import FOLDER|FILE.zip", Args: exactArgs(1), ValidArgsFunction: files(0, 1)}
-	body := func(cmd *cobra.Command, l *books.Library, args []string) error {
-		return b.importFrom(cmd, l, args[0], o)
-	}
-	c.RunE = func(cmd *cobra.Command, args []string) error {
-		if o.DryRun {
-			return b.run(body)(cmd, args)
-		}
-		return b.change(body)(cmd, args)
-	}
+	c.RunE = b.change("books/import", func(cmd *cobra.Command, c *bookChange, args []string) error {
+		return b.importFrom(cmd, c, args[0], o)
+	})
 	c.Flags().StringVar(&o.Book, "book", "", "id of the book (default: made from the folder's name)")
 	c.Flags().StringVar(&o.Title, "title", "", "title of the book (default: from book.yaml or the README)")
 	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "show what would be imported, without writing anything")
@@ -37,7 +34,7 @@ func (b *bookCommands) importing() *cobra.Command {
 	return c
 }
 
-func (b *bookCommands) importFrom(cmd *cobra.Command, l *books.Library, place string, o books.ImportOptions) error {
+func (b *bookCommands) importFrom(cmd *cobra.Command, c *bookChange, place string, o books.ImportOptions) error {
 	from, closer, err := openSource(place)
 	if err != nil {
 		return err
@@ -51,8 +48,12 @@ func (b *bookCommands) importFrom(cmd *cobra.Command, l *books.Library, place st
 		o.Name = strings.TrimSuffix(o.Name, ext)
 	}
 	bar := b.bar("Importing")
-	done, err := l.Import(cmd.Context(), from, o, bar.updateBytes)
+	o.Confirm = func(plan books.Imported) error { return c.permitImport(cmd.Context(), place, plan) }
+	done, err := c.workspace.Library().Import(cmd.Context(), from, o, bar.updateBytes)
 	bar.end()
+	for _, outcome := range []string{"created", "updated", "unchanged"} {
+		c.about(jsontree.M(outcome, jsontree.Int(int64(countFiles(done, outcome)))))
+	}
 	if err != nil {
 		if written := countFiles(done, "created") + countFiles(done, "updated"); written > 0 {
 			fmt.Fprintf(b.Stderr, "%d of %s are in the book. Run the same command again to continue.\n",
@@ -61,6 +62,21 @@ func (b *bookCommands) importFrom(cmd *cobra.Command, l *books.Library, place st
 		return err
 	}
 	return b.reportImport(done, o)
+}
+
+// permitImport asks for permission to write what an import has planned.
+func (c *bookChange) permitImport(ctx context.Context, place string, plan books.Imported) error {
+	var tools []string
+	for _, f := range plan.Files {
+		if tool := toolFor(f.To); !slices.Contains(tools, tool) {
+			tools = append(tools, tool)
+		}
+	}
+	c.about(jsontree.M("book", jsontree.Str(plan.Book)), jsontree.M("from", jsontree.Str(filepath.Base(place))),
+		jsontree.M("files", jsontree.Int(int64(len(plan.Files)))), jsontree.M("bytes", jsontree.Int(plan.Bytes)))
+	question := fmt.Sprintf("Import %s (%s) from %s into the book %s, %q? Files with the same path are replaced.",
+		plural(len(plan.Files), "file"), size(plan.Bytes), place, plan.Book, plan.Title)
+	return c.permit(ctx, question, tools...)
 }
 
 // openSource opens the folder or archive to import.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"remit/internal/contract/jsontree"
 	"remit/internal/toolsets/books"
 	"remit/internal/visible"
 )
@@ -57,8 +58,13 @@ func day(text string) string {
 func (b *bookCommands) create() *cobra.Command {
 	var title string
 	c := &cobra.Command{Use: "new BOOK", Aliases: []string{"create", "add"}, Args: exactArgs(1)}
-	c.RunE = b.change(func(cmd *cobra.Command, l *books.Library, args []string) error {
-		made, err := l.Create(cmd.Context(), books.NewBook{ID: args[0], Title: title, By: loginName()})
+	c.RunE = b.change("books/new", func(cmd *cobra.Command, c *bookChange, args []string) error {
+		c.about(jsontree.M("book", jsontree.Str(args[0])))
+		question := fmt.Sprintf("Create the book %q with book.yaml, a lesson and a summary?", args[0])
+		if err := c.permit(cmd.Context(), question, "write_content", "write_summary"); err != nil {
+			return err
+		}
+		made, err := c.workspace.Library().Create(cmd.Context(), books.NewBook{ID: args[0], Title: title, By: loginName()})
 		if err != nil {
 			return err
 		}

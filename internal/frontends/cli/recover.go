@@ -46,7 +46,7 @@ var recoveries = map[Recovery]struct{ action, question, done string }{
 func (p *Program) recover(how Recovery) runFunc {
 	return p.with(func(cmd *cobra.Command, w Workspace, _ []string) error {
 		r := recoveries[how]
-		if err := p.requireConsent(cmd.Context(), r.question); err != nil {
+		if err := p.requireConsent(cmd.Context(), w.Identity(), action(r.action), r.question); err != nil {
 			return err
 		}
 		ctx := context.WithoutCancel(cmd.Context()) // half of it would leave more doubt
@@ -54,7 +54,7 @@ func (p *Program) recover(how Recovery) runFunc {
 			return err
 		}
 		fmt.Fprintln(p.Stdout, r.done)
-		return w.Identity().Record(ctx, r.action, operator())
+		return w.Identity().Record(ctx, action(r.action))
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
+	"remit/internal/engine/audit"
 	"remit/internal/engine/identity"
 	"remit/internal/engine/ratelimit"
 )
@@ -27,8 +28,11 @@ type Identity interface {
 	// CanRecord returns an error if Record would fail. Check it before granting rights; revoking
 	// rights must not depend on it.
 	CanRecord() error
-	// Record adds an action of a person, such as token/create, to the audit log.
-	Record(ctx context.Context, action, by string, about ...jsontree.Member) error
+	// Record adds an action of a person to the audit log.
+	Record(ctx context.Context, r *audit.Record) error
+	// HasRecords reports whether the workspace has a place for records already. A refused command
+	// must not create one.
+	HasRecords() bool
 	// ConsoleURL returns the URL of a path of the console, such as /console/login.
 	ConsoleURL(path string) string
 }
@@ -117,7 +121,7 @@ func (p *Program) readToken(n newToken) (identity.NewToken, error) {
 
 // createToken creates a token and prints its secret, which is not shown again.
 func (p *Program) createToken(ctx context.Context, who Identity, wanted identity.NewToken) error {
-	if err := p.consentToToken(ctx, wanted); err != nil {
+	if err := p.consentToToken(ctx, who, wanted); err != nil {
 		return err
 	}
 	before, err := who.Tokens().AnyCreated(ctx)
@@ -141,7 +145,7 @@ func (p *Program) createToken(ctx context.Context, who Identity, wanted identity
 	if made.Elicits {
 		about = append(about, jsontree.M("elicitation", jsontree.Boolean(true)))
 	}
-	if err := who.Record(ctx, "token/create", wanted.By, about...); err != nil {
+	if err := who.Record(ctx, action("token/create", about...)); err != nil {
 		_, undone := who.Tokens().Revoke(ctx, made.ID)
 		return errors.Join(err, undone)
 	}
@@ -162,12 +166,13 @@ func (p *Program) createToken(ctx context.Context, who Identity, wanted identity
 
 // consentToToken asks the person at the terminal before a token is created that lets somebody
 // decide about requests.
-func (p *Program) consentToToken(ctx context.Context, wanted identity.NewToken) error {
+func (p *Program) consentToToken(ctx context.Context, who Identity, wanted identity.NewToken) error {
+	create := action("token/create", jsontree.M("name", jsontree.Str(wanted.Name)))
 	switch {
 	case wanted.Role != identity.NoRole:
-		return p.requireConsent(ctx, fmt.Sprintf("Create a token that lets %q approve and deny requests in the name of a person?", wanted.Name))
+		return p.requireConsent(ctx, who, create, fmt.Sprintf("Create a token that lets %q approve and deny requests in the name of a person?", wanted.Name))
 	case wanted.Elicits:
-		return p.requireConsent(ctx, fmt.Sprintf("Create a token with which an answer in a dialog of the client of %q approves its calls?", wanted.Name))
+		return p.requireConsent(ctx, who, create, fmt.Sprintf("Create a token with which an answer in a dialog of the client of %q approves its calls?", wanted.Name))
 	}
 	return nil
 }
@@ -321,7 +326,7 @@ func (p *Program) tokenRevoke() *cobra.Command {
 			}
 			fmt.Fprintf(p.Stdout, "Revoked the token %q (%s) at %s: calls with it are refused.\n",
 				t.Name, t.ID, t.Revoked.In(p.Now().Location()).Format(time.DateTime))
-			return who.Record(ctx, "token/revoke", operator(), jsontree.M("id", jsontree.Str(t.ID)), jsontree.M("name", jsontree.Str(t.Name)))
+			return who.Record(ctx, action("token/revoke", jsontree.M("id", jsontree.Str(t.ID)), jsontree.M("name", jsontree.Str(t.Name))))
 		}),
 	}
 }
@@ -343,17 +348,16 @@ func (p *Program) tokenLink() *cobra.Command {
 			if name == "" {
 				name = loginName()
 			}
+			link := action("token/link", jsontree.M("name", jsontree.Str(name)), jsontree.M("role", jsontree.Str(r.String())))
 			question := fmt.Sprintf("Create a link that signs %q in to the console as %s?", name, r)
-			if err := p.requireConsent(ctx, question); err != nil {
+			if err := p.requireConsent(ctx, who, link, question); err != nil {
 				return err
 			}
 			token, err := who.SignIn().Link(identity.Person{Name: name, Role: r}, good)
 			if err != nil {
 				return err
 			}
-			err = who.Record(ctx, "token/link", operator(),
-				jsontree.M("name", jsontree.Str(name)), jsontree.M("role", jsontree.Str(r.String())))
-			if err != nil {
+			if err := who.Record(ctx, link); err != nil {
 				return err // the link was not shown to anybody
 			}
 			fmt.Fprintln(p.Stdout, who.ConsoleURL("/console/login?token="+url.QueryEscape(token)))

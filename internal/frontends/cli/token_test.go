@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"remit/internal/contract"
-	"remit/internal/contract/jsontree"
+	"remit/internal/engine/audit"
 	"remit/internal/engine/identity"
 )
 
@@ -46,9 +46,9 @@ func (o *identityWorkspace) Identity() Identity       { return o }
 func (o *identityWorkspace) Tokens() *identity.Tokens { return &o.tokens }
 func (o *identityWorkspace) SignIn() *identity.SignIn { return &o.signIn }
 func (o *identityWorkspace) CanRecord() error         { return o.canRecordErr }
-func (o *identityWorkspace) Record(_ context.Context, action, by string, about ...jsontree.Member) error {
-	all := jsontree.Obj(about...)
-	o.actions = append(o.actions, action+" "+by+" "+string(all.Append(nil)))
+func (o *identityWorkspace) HasRecords() bool         { return true }
+func (o *identityWorkspace) Record(_ context.Context, r *audit.Record) error {
+	o.actions = append(o.actions, r.Tool+" "+r.Principal+" "+string(r.Arguments.Append(nil)))
 	return o.recordErr
 }
 

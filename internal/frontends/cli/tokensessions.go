@@ -66,7 +66,7 @@ func (p *Program) tokenSignout() *cobra.Command {
 			ended, err := who.SignIn().SignOut(ctx, name)
 			if ended > 0 || err == nil {
 				about := []jsontree.Member{jsontree.M("name", jsontree.Str(name)), jsontree.M("sessions", jsontree.Int(int64(ended)))}
-				err = errors.Join(err, who.Record(ctx, "token/signout", operator(), about...))
+				err = errors.Join(err, who.Record(ctx, action("token/signout", about...)))
 			}
 			if err != nil {
 				return err

@@ -123,7 +123,7 @@ func (p *Program) revokeTrust(ctx context.Context, s *Settings) error {
 		return err
 	}
 	fmt.Fprintln(p.Stdout, "Nothing in this workspace is trusted any more. It takes effect when Remit starts next.")
-	return p.withRecord(ctx, s, func(who Identity) error { return who.Record(ctx, "trust/revoke", operator(), s.aboutTrust(nil)...) })
+	return p.withRecord(ctx, s, func(who Identity) error { return who.Record(ctx, action("trust/revoke", s.aboutTrust(nil)...)) })
 }
 
 // withRecord calls body with what records the decisions of people. The workspace is opened with the
@@ -171,7 +171,7 @@ func (p *Program) decideTrust(ctx context.Context, s *Settings, entries []Entry,
 	undo := func(t *Trust) {
 		t.Trusted = slices.DeleteFunc(t.Trusted, func(e TrustedEntry) bool { return slices.Contains(entries, e.Entry) })
 	}
-	action := map[bool]string{true: "trust/accept", false: "trust/decline"}[yes]
+	decision := action(map[bool]string{true: "trust/accept", false: "trust/decline"}[yes], s.aboutTrust(entries)...)
 	return p.withRecord(ctx, s, func(who Identity) error {
 		if err := who.CanRecord(); err != nil && yes {
 			return err
@@ -179,7 +179,7 @@ func (p *Program) decideTrust(ctx context.Context, s *Settings, entries []Entry,
 		if err := store.Change(realPath(s.Root), decide); err != nil {
 			return err
 		}
-		err := who.Record(ctx, action, operator(), s.aboutTrust(entries)...)
+		err := who.Record(ctx, decision)
 		if err != nil && yes {
 			err = errors.Join(err, store.Change(realPath(s.Root), undo))
 		}

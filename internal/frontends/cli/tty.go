@@ -8,6 +8,9 @@ import (
 	"io"
 	"strings"
 
+	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine/audit"
 	"remit/internal/visible"
 )
 
@@ -65,14 +68,43 @@ func (p *Program) confirmPerson(ctx context.Context, question string) (bool, err
 	return answer == "y" || answer == "yes", err
 }
 
-// requireConsent asks a yes-or-no question at the controlling terminal, and returns an error unless
-// the person says yes.
-func (p *Program) requireConsent(ctx context.Context, question string) error {
+// requireConsent asks a yes-or-no question at the controlling terminal about an action. It returns
+// an error, and records it, unless the person says yes.
+func (p *Program) requireConsent(ctx context.Context, who Identity, about *audit.Record, question string) error {
 	yes, err := p.confirmPerson(ctx, question)
 	if err == nil && !yes {
 		err = errNoConsent
 	}
+	if err != nil {
+		refuse(ctx, who, about, err)
+	}
 	return err
+}
+
+// action returns the record of an action of the person at the command line, such as token/create.
+func action(name string, about ...jsontree.Member) *audit.Record {
+	return &audit.Record{Principal: operator(), Frontend: viaTerminal, Tool: name, Outcome: "ok", Arguments: jsontree.Obj(about...)}
+}
+
+// refuse records an action that was refused, and why, if the workspace has records already. The
+// command fails for its own reason, whether that can be recorded or not.
+func refuse(ctx context.Context, who Identity, r *audit.Record, why error) {
+	if !who.HasRecords() {
+		return
+	}
+	r.Outcome = string(outcome(why))
+	_ = who.Record(context.WithoutCancel(ctx), r)
+}
+
+// outcome returns how a record names an error.
+func outcome(err error) contract.Kind {
+	if _, ok := errors.AsType[usageError](err); ok {
+		return contract.Invalid
+	}
+	if e, ok := errors.AsType[*contract.Error](err); ok {
+		return e.Kind
+	}
+	return contract.Denied
 }
 
 var errNoConsent = errors.New("you did not say yes, so nothing was done")

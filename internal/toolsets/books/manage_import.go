@@ -23,6 +23,9 @@ type ImportOptions struct {
 	DryRun     bool   // only plan
 	KeepPaths  bool   // leave media files next to the lessons
 	SkipFailed bool   // skip files that cannot be imported
+	// Confirm is called with what is planned, before anything is written. If it returns an error,
+	// nothing is.
+	Confirm func(Imported) error
 }
 
 // Imported is the result of an import or of a dry run.
@@ -62,6 +65,11 @@ func (l *Library) Import(ctx context.Context, from fs.FS, o ImportOptions, repor
 	done := importedOf(plan, o)
 	if o.DryRun || len(plan.Failed) > 0 && !o.SkipFailed || len(plan.Files) == 0 {
 		return done, nil
+	}
+	if o.Confirm != nil {
+		if err := o.Confirm(done); err != nil {
+			return done, err
+		}
 	}
 	h, err := l.bookToFill(ctx, &done)
 	if err != nil {
