@@ -400,3 +400,60 @@ func TestTwoKeyFolders(t *testing.T) {
 		}
 	}
 }
+
+// TestTokenOfTheSameName revokes a token and creates another with its name, which gets nothing of
+// the first: no approval, no answer of an idempotency key, no session. That holds with an older
+// data folder too.
+func TestTokenOfTheSameName(t *testing.T) {
+	t.Parallel()
+	s := newWorkspace(t, nil)
+	s.ownKeys()
+	create := func() http.Header { return bearer(s.token("--name", "b", "--scopes", "*", "--user", "ada")) }
+	old := create()
+	w := s.serve("--toolsets", "learning-os,tasks", "--log-level", "error")
+	me := w.signedIn()
+	id := w.pendingAs(old, entryArgs)
+	if got := w.approve(id, w.seen(id, me), me); got.status != http.StatusSeeOther {
+		t.Fatalf("approve: %d %s", got.status, clip(got.body))
+	}
+	const milk, bread = `{"user_id":"ada","title":"Milk"}`, `{"user_id":"ada","title":"Bread"}`
+	keyed := func(header http.Header) http.Header {
+		header = header.Clone()
+		header.Set("Idempotency-Key", "k-1")
+		return header
+	}
+	if got := w.post("/tools/add_task", milk, keyed(old)); got.status != http.StatusOK {
+		t.Fatalf("add_task: %d %s", got.status, got.body)
+	}
+	begun := w.post("/mcp", requestLine("1", "initialize", `{"protocolVersion":"`+legacyVersion+`","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`), old)
+	session := begun.header.Get("Mcp-Session-Id")
+	backup := filepath.Join(t.TempDir(), "backup")
+	s.copyFolder(s.path(".remit"), backup)
+	s.mustRun("token", "revoke", "b")
+
+	check := func(header http.Header) {
+		t.Helper()
+		if got := w.post("/tools/write_memory_entry", entryArgs, header); !strings.Contains(string(got.body), `"status":"pending"`) {
+			t.Errorf("the approval of the revoked token: %d %s", got.status, got.body)
+		}
+		// The key was used for milk, so this fails if it is the same key.
+		if got := w.post("/tools/add_task", bread, keyed(header)); got.status != http.StatusOK {
+			t.Errorf("the key of the revoked token: %d %s", got.status, got.body)
+		}
+		in := header.Clone()
+		in.Set("Mcp-Session-Id", session)
+		if got := w.post("/mcp", requestLine("2", "tools/list", `{}`), in); got.status != http.StatusNotFound {
+			t.Errorf("the session of the revoked token: %d %s", got.status, clip(got.body))
+		}
+	}
+	check(create())
+	s.copyFolder(backup, s.path(".remit"))
+	if got := s.remit("token", "revoke", "b", "--root", s.root); got.code != 0 { // in the older data it is live
+		t.Fatalf("revoke: %+v", got)
+	}
+	check(create())
+	w.end()
+	if entries := s.memory("decisions.jsonl"); len(entries) != 0 {
+		t.Errorf("%d entries were written with the approval of another token", len(entries))
+	}
+}

@@ -316,6 +316,9 @@ func (a *approvals) Pass(ctx context.Context, s approval.Subject, ask approval.A
 		if s.Workspace, err = a.anchor.Place(); err != nil {
 			return "", approval.StoreUnavailable(s, err)
 		}
+		if s.Owner != s.Principal {
+			s.Workspace += "\nowner " + s.Owner
+		}
 		store, err := a.open(ctx)
 		if err != nil {
 			return "", approval.StoreUnavailable(s, err)

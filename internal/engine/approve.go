@@ -27,6 +27,7 @@ func (w *work) approval(ctx context.Context, args *jsontree.Value, invoke invoca
 	}
 	seen, err := w.engine.Approvals.Pass(ctx, approval.Subject{
 		Principal: w.call.Principal,
+		Owner:     w.call.Owner(),
 		Frontend:  w.call.Frontend,
 		Tool:      w.tool.ID,
 		Version:   w.tool.Version.String(),

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,7 +51,12 @@ type Continuation struct {
 	Seen     string    `json:"seen,omitempty"`     // the Shown.State that the person was shown
 	Asks     int       `json:"asks,omitempty"`     // how often the client was asked to approve
 	Dialogue bool      `json:"dialogue,omitempty"` // Call.Dialogue of the attempt before
+	Owner    string    `json:"owner,omitempty"`    // Call.Owner of a call that goes on as a task
 }
+
+// Owner returns what the approvals, the key and the task of the call are bound to; see
+// identity.Grant.Owner.
+func (c *Call) Owner() string { return cmp.Or(c.Continuation.Owner, c.Grant.Owner(c.Principal)) }
 
 // Result is the outcome of a call.
 type Result struct {

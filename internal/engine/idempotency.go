@@ -71,7 +71,7 @@ func (w *work) digest(args *jsontree.Value) string {
 }
 
 func (w *work) id() idempotency.ID {
-	return idempotency.ID{Principal: w.call.Principal, Tool: w.tool.ID, Key: w.next.Key}
+	return idempotency.ID{Owner: w.call.Owner(), Tool: w.tool.ID, Key: w.next.Key}
 }
 
 // useStored makes a stored answer the answer of this call, which then has done nothing.

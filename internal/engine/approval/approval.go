@@ -50,6 +50,7 @@ const DefaultWindow = time.Hour
 type Subject struct {
 	Workspace string // where the call would take effect
 	Principal string // who calls
+	Owner     string // what the approval is bound to besides; see engine.Call.Owner
 	Frontend  string // the front end that received the call
 	Tool      string // "set/name"
 	Version   string // of the contract, for people

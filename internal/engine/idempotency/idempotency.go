@@ -28,12 +28,12 @@ var (
 	ErrUnknown   = errors.New("it is unknown whether the call with the key was carried out")
 )
 
-// ID identifies a stored call. The same key of another principal, or for another tool, is a
-// different ID.
+// ID identifies a stored call. The same key of another owner, or for another tool, is a different
+// ID.
 type ID struct {
-	Principal string
-	Tool      string // set/name
-	Key       string // accepted by CheckKey
+	Owner string // see engine.Call.Owner
+	Tool  string // set/name
+	Key   string // accepted by CheckKey
 }
 
 // Operation carries out a call and returns its answer: compact JSON, as the caller gets it.

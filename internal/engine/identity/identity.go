@@ -22,6 +22,9 @@ type Identity struct {
 	Role Role
 }
 
+// Owner returns what is bound to the caller: see Grant.Owner.
+func (i Identity) Owner() string { return i.Grant.Owner(i.Principal) }
+
 // AnyUser is the User of a grant for the data of every user.
 const AnyUser = "*"
 
@@ -59,6 +62,15 @@ func (g *Grant) ActsFor(user string) error {
 	default:
 		return contract.Errorf(contract.Denied, "This token acts only for the user %q, not for %q", g.User, user)
 	}
+}
+
+// Owner returns what the approvals, tasks, sessions, waiting calls and idempotency keys of a caller
+// are bound to: the name and the token. A new token gets nothing of a revoked one with its name.
+func (g *Grant) Owner(principal string) string {
+	if g == nil || g.Credential.Kind != TokenCredential {
+		return principal
+	}
+	return principal + "\n" + g.Credential.String()
 }
 
 // ErrAnonymous is the cause of the error for a call without credentials.

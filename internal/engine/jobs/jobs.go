@@ -162,6 +162,9 @@ func (s *Sealed) seal(t *Task) string {
 	if t.Continuation.Key != "" { // tasks without a key keep the seal that they always had
 		put("key", t.Continuation.Key)
 	}
+	if t.Continuation.Owner != "" { // as above
+		put("caller", t.Continuation.Owner)
+	}
 	for _, key := range slices.Sorted(maps.Keys(t.Answers)) {
 		answer := t.Answers[key]
 		put("answer", key, string(answer.Canonical()))

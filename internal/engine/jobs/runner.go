@@ -83,6 +83,9 @@ func (r *Runner) newTask(call *engine.Call, answers map[string]jsontree.Value, c
 		Arguments: call.Args.Canonical(), CreatedAt: now, UpdatedAt: now, TTL: r.TTL, Poll: r.Poll,
 		Continuation: call.Continuation,
 	}
+	if owner := call.Owner(); owner != call.Principal {
+		t.Continuation.Owner = owner
+	}
 	if call.Key != "" {
 		t.Continuation.Key = call.Key // for every run of the task, in whichever process
 	}
@@ -101,15 +104,15 @@ func (r *Runner) newTask(call *engine.Call, answers map[string]jsontree.Value, c
 	return t
 }
 
-// Get returns a task of the principal. If it is unknown, expired or belongs to somebody else, the
+// Get returns a task of the owner; see engine.Call.Owner. If it is unknown, expired or belongs to somebody else, the
 // error is a contract.NotFound.
-func (r *Runner) Get(ctx context.Context, principal, id string) (Task, error) {
+func (r *Runner) Get(ctx context.Context, owner, id string) (Task, error) {
 	r.prepare()
 	t, err := r.current(ctx, id)
 	if err != nil {
 		return Task{}, err
 	}
-	if t.Principal != principal {
+	if cmp.Or(t.Continuation.Owner, t.Principal) != owner {
 		return Task{}, NotFound(id)
 	}
 	return t, nil
@@ -117,13 +120,13 @@ func (r *Runner) Get(ctx context.Context, principal, id string) (Task, error) {
 
 // Update stores answers to open questions of a task and ignores all others. When no question is
 // open any more, the task continues. A final task stays unchanged.
-func (r *Runner) Update(ctx context.Context, principal, id string, answers map[string]jsontree.Value) error {
+func (r *Runner) Update(ctx context.Context, owner, id string, answers map[string]jsontree.Value) error {
 	leave, err := r.enter()
 	if err != nil {
 		return err
 	}
 	defer leave()
-	t, changed, err := r.change(ctx, principal, id, func(t *Task, now time.Time) bool {
+	t, changed, err := r.change(ctx, owner, id, func(t *Task, now time.Time) bool {
 		if t.Status != InputRequired || !t.answer(answers) {
 			return false
 		}
@@ -163,13 +166,13 @@ func (t *Task) take(key string, answer jsontree.Value) {
 
 // Cancel asks a task to stop. A task that waits for answers is cancelled at once. A running one
 // ends as soon as its tool stops, in whichever process. A final task stays unchanged.
-func (r *Runner) Cancel(ctx context.Context, principal, id string) error {
+func (r *Runner) Cancel(ctx context.Context, owner, id string) error {
 	leave, err := r.enter()
 	if err != nil {
 		return err
 	}
 	defer leave()
-	_, _, err = r.change(ctx, principal, id, func(t *Task, _ time.Time) bool {
+	_, _, err = r.change(ctx, owner, id, func(t *Task, _ time.Time) bool {
 		switch {
 		case t.Status == InputRequired:
 			t.cancel()
@@ -304,11 +307,11 @@ func (r *Runner) read(ctx context.Context, id string) (Task, error) {
 	return t, nil
 }
 
-// change applies f to a task of the principal, again if the task was changed meanwhile. changed is
+// change applies f to a task of the owner, again if the task was changed meanwhile. changed is
 // the last result of f.
-func (r *Runner) change(ctx context.Context, principal, id string, f func(t *Task, now time.Time) bool) (t Task, changed bool, err error) {
+func (r *Runner) change(ctx context.Context, owner, id string, f func(t *Task, now time.Time) bool) (t Task, changed bool, err error) {
 	for {
-		t, err := r.Get(ctx, principal, id)
+		t, err := r.Get(ctx, owner, id)
 		if err != nil || !f(&t, r.now()) {
 			return t, false, err
 		}

@@ -8,6 +8,7 @@ import (
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
+	"remit/internal/engine/identity"
 	"remit/internal/engine/jobs"
 )
 
@@ -75,6 +76,33 @@ func TestKeyIsSealed(t *testing.T) {
 	r.until(id, jobs.InputRequired)
 	store.tamper(id, func(t *jobs.Task) { t.Continuation.Key = "evil" })
 	wantKind(t, r.Update(t.Context(), "ann", id, answers("x", "a", "b")), contract.NotFound)
+}
+
+// TestTaskOfAToken checks that a task belongs to the token that started it, not to a later one of
+// the same name, whatever the database says.
+func TestTaskOfAToken(t *testing.T) {
+	store := &memory{}
+	r := newRig(t, &jobs.Sealed{Store: store, Secret: []byte("secret")})
+	grant := func(id string) *identity.Grant {
+		credential := identity.Credential{Kind: identity.TokenCredential, ID: id}
+		return &identity.Grant{User: identity.AnyUser, Credential: credential}
+	}
+	started := call("both", `{}`)
+	started.Grant = grant("t1")
+	task, err := r.Start(t.Context(), started, nil, everything)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Get(t.Context(), grant("t1").Owner("ann"), task.ID); err != nil {
+		t.Errorf("its own token: %v", err)
+	}
+	for _, owner := range []string{grant("t2").Owner("ann"), "ann"} {
+		_, err := r.Get(t.Context(), owner, task.ID)
+		wantKind(t, err, contract.NotFound)
+	}
+	store.tamper(task.ID, func(t *jobs.Task) { t.Continuation.Owner = grant("t2").Owner("ann") })
+	_, err = r.Get(t.Context(), grant("t2").Owner("ann"), task.ID)
+	wantKind(t, err, contract.NotFound)
 }
 
 // tamper changes a task in the database.

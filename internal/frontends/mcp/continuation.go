@@ -21,7 +21,7 @@ import (
 )
 
 // States keeps the state of modern calls between their rounds. The client stores it, encrypted: it
-// cannot read or change the state, use it twice, or use it for another call or principal.
+// cannot read or change the state, use it twice, or use it for another call or owner.
 type States struct {
 	// Secret returns the encryption secret, which must survive a restart.
 	Secret func() ([]byte, error)
@@ -44,7 +44,7 @@ const (
 
 // state is the state of a call between two rounds.
 type state struct {
-	Principal string                     `json:"p"`
+	Owner     string                     `json:"p"` // see engine.Call.Owner
 	Subject   []byte                     `json:"s"` // digest of the call
 	Expires   int64                      `json:"e"` // in Unix milliseconds
 	Token     string                     `json:"t"` // makes it single-use
@@ -97,7 +97,7 @@ func (s *States) seal(st *state) (string, error) {
 }
 
 // open decrypts a state and marks it as used.
-func (s *States) open(ctx context.Context, sealed, principal string, subject []byte) (*state, error) {
+func (s *States) open(ctx context.Context, sealed, owner string, subject []byte) (*state, error) {
 	aead, err := s.prepare()
 	if err != nil {
 		return nil, contract.Errorf(contract.Unavailable, "The state of the call cannot be read right now; try again later").Because(err)
@@ -116,7 +116,7 @@ func (s *States) open(ctx context.Context, sealed, principal string, subject []b
 	}
 	now, expires := s.Now(), time.UnixMilli(st.Expires)
 	switch {
-	case st.Principal != principal || !hmac.Equal(st.Subject, subject):
+	case st.Owner != owner || !hmac.Equal(st.Subject, subject):
 		return nil, badState("belongs to another call")
 	case !now.Before(expires):
 		return nil, badState("has expired")
@@ -181,7 +181,7 @@ func (q *request) resume(ctx context.Context, digest string, sealed *jsontree.Va
 	}
 	r := &q.continuation
 	r.subject = q.subject(digest)
-	st, err := q.server.States.open(ctx, sealed.Text, q.from.Principal, r.subject)
+	st, err := q.server.States.open(ctx, sealed.Text, q.from.Owner(), r.subject)
 	if err != nil {
 		return err
 	}
@@ -220,7 +220,7 @@ func (q *request) ask(need *engine.Suspension, digest string) ([]byte, error) {
 		r.subject = q.subject(digest)
 	}
 	st := state{
-		Principal: q.from.Principal, Subject: r.subject, Expires: r.expires,
+		Owner: q.from.Owner(), Subject: r.subject, Expires: r.expires,
 		Number: need.Next.Attempt, Approved: need.Next.Approved, AskedAt: need.Next.Asked.UnixMilli(), Key: need.Next.Key,
 		Seen: need.Next.Seen, Asks: need.Next.Asks,
 		Answers: map[string]json.RawMessage{},

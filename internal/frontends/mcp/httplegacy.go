@@ -25,7 +25,7 @@ func (e *endpoint) session(r *http.Request) *session {
 		return nil
 	}
 	n := found.(*session)
-	if n.server != e.server || n.from.Principal != e.who(r).Principal {
+	if n.server != e.server || n.from.Owner() != e.who(r).Owner() {
 		return nil
 	}
 	return n

@@ -163,7 +163,7 @@ func testStates() *States {
 func TestStateOfAnotherSecret(t *testing.T) {
 	ours, theirs := testStates(), testStates()
 	theirs.Secret = func() ([]byte, error) { return []byte("another"), nil }
-	sealed, err := theirs.seal(&state{Principal: "ann", Subject: []byte("s"), Approved: true})
+	sealed, err := theirs.seal(&state{Owner: "ann", Subject: []byte("s"), Approved: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func TestStateOfAnotherSecret(t *testing.T) {
 func TestStateOfAnotherWorkspace(t *testing.T) {
 	here, there := testStates(), testStates()
 	here.Workspace, there.Workspace = "here", "there"
-	sealed, err := there.seal(&state{Principal: "ann", Subject: []byte("s"), Approved: true})
+	sealed, err := there.seal(&state{Owner: "ann", Subject: []byte("s"), Approved: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func FuzzState(f *testing.F) {
 	// Every process has its own, so that seeds of other processes are not valid.
 	secret := []byte(rand.Text())
 	s.Secret = func() ([]byte, error) { return secret, nil }
-	sealed, err := s.seal(&state{Principal: "ann", Subject: []byte("s"), Number: 1})
+	sealed, err := s.seal(&state{Owner: "ann", Subject: []byte("s"), Number: 1})
 	if err != nil {
 		f.Fatal(err)
 	}

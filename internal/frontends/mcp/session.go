@@ -118,7 +118,7 @@ func (n *session) notifications() *subscription {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.changes == nil {
-		n.changes = newSubscription(n.server, n.from.Principal, nil)
+		n.changes = newSubscription(n.server, n.from.Owner(), nil)
 		// The list of resources is watched once the client has asked for it.
 		n.changes.watchLists(true, true, false)
 		if n.ended.Err() != nil {

@@ -16,7 +16,7 @@ import (
 // each only once, so a client that reads slowly misses no change and uses little memory.
 type subscription struct {
 	server    *Server
-	principal string
+	owner     string // see engine.Call.Owner
 	id        []byte // of the request that opened it; nil in the legacy era
 
 	mu    sync.Mutex
@@ -50,9 +50,9 @@ const (
 	maxURIBytes = 8 << 10 // bytes
 )
 
-func newSubscription(s *Server, principal string, id []byte) *subscription {
+func newSubscription(s *Server, owner string, id []byte) *subscription {
 	sub := &subscription{
-		server: s, principal: principal, id: id,
+		server: s, owner: owner, id: id,
 		uris: map[string]func(){}, tasks: map[string]func(){}, wake: make(chan struct{}, 1),
 	}
 	sub.stop = s.Engine.Listen(sub.onChange)
@@ -136,12 +136,12 @@ func (s *subscription) watchLists(tools, prompts, resources bool) {
 	}
 }
 
-// watchTask starts to watch a task of the same principal. It returns false if there is none.
+// watchTask starts to watch a task of the same owner. It returns false if there is none.
 func (s *subscription) watchTask(ctx context.Context, id string) bool {
 	if s.server.Tasks == nil {
 		return false
 	}
-	if _, err := s.server.Tasks.Get(ctx, s.principal, id); err != nil {
+	if _, err := s.server.Tasks.Get(ctx, s.owner, id); err != nil {
 		return false
 	}
 	id = strings.Clone(id) // a copy, which does not keep the message in memory
@@ -180,7 +180,7 @@ func (s *subscription) notification(ctx context.Context, e event) []byte {
 }
 
 func (s *subscription) taskNotification(ctx context.Context, id string) []byte {
-	task, err := s.server.Tasks.Get(ctx, s.principal, id)
+	task, err := s.server.Tasks.Get(ctx, s.owner, id)
 	if err != nil {
 		return nil // it has expired meanwhile
 	}
@@ -227,7 +227,7 @@ func (q *request) listen(ctx context.Context) (*subscription, []byte, error) {
 		return nil, nil, &engine.MissingCapabilityError{Needs: engine.Tasks}
 	}
 	q.id = bytes.Clone(q.id)
-	sub := newSubscription(q.server, q.from.Principal, q.id)
+	sub := newSubscription(q.server, q.from.Owner(), q.id)
 	tools, prompts, resources := filter.Field("toolsListChanged"), filter.Field("promptsListChanged"), filter.Field("resourcesListChanged")
 	sub.watchLists(tools.True(), prompts.True(), resources.True())
 	watched := jsontree.Obj()

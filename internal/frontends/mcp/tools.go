@@ -204,7 +204,7 @@ func (q *request) task(ctx context.Context) ([]byte, error) {
 	case "tasks/get":
 		return q.getTask(ctx, id.Text)
 	case "tasks/cancel":
-		err = q.server.Tasks.Cancel(ctx, q.from.Principal, id.Text)
+		err = q.server.Tasks.Cancel(ctx, q.from.Owner(), id.Text)
 	default:
 		err = q.updateTask(ctx, id.Text)
 	}
@@ -215,7 +215,7 @@ func (q *request) task(ctx context.Context) ([]byte, error) {
 }
 
 func (q *request) getTask(ctx context.Context, id string) ([]byte, error) {
-	task, err := q.server.Tasks.Get(ctx, q.from.Principal, id)
+	task, err := q.server.Tasks.Get(ctx, q.from.Owner(), id)
 	if err != nil {
 		return nil, taskNotFound(err)
 	}
@@ -233,7 +233,7 @@ func (q *request) updateTask(ctx context.Context, id string) error {
 			answers[m.Key] = m.Value.Clone()
 		}
 	}
-	return q.server.Tasks.Update(ctx, q.from.Principal, id, answers)
+	return q.server.Tasks.Update(ctx, q.from.Owner(), id, answers)
 }
 
 func taskNotFound(err error) error {

@@ -108,7 +108,7 @@ func (k idempotencyKeys) recordOutcome(ctx context.Context, id idempotency.ID, a
 		if failed == nil {
 			return storeAnswer(ctx, tx, id, answer)
 		}
-		return exec(ctx, tx, releaseKey, id.Principal, id.Tool, id.Key)
+		return exec(ctx, tx, releaseKey, id.Owner, id.Tool, id.Key)
 	})
 	if failed == nil && err != nil {
 		return fmt.Errorf("%w: store its answer: %w", idempotency.ErrUnknown, err)
@@ -128,7 +128,7 @@ func (k idempotencyKeys) take(
 	if err := exec(ctx, tx, prune+")", micros(now.Add(-idempotency.Retention))); err != nil {
 		return nil, false, fmt.Errorf("delete old keys: %w", err)
 	}
-	taken, err := changesOne(tx.ExecContext(ctx, takeKey, id.Principal, id.Tool, id.Key, request, state, micros(now), micros(lease)))
+	taken, err := changesOne(tx.ExecContext(ctx, takeKey, id.Owner, id.Tool, id.Key, request, state, micros(now), micros(lease)))
 	if err != nil {
 		return nil, false, fmt.Errorf("take the key: %w", err)
 	}
@@ -144,7 +144,7 @@ func (k idempotencyKeys) take(
 
 // storeAnswer stores the answer of a call that holds its key.
 func storeAnswer(ctx context.Context, tx runner, id idempotency.ID, answer []byte) error {
-	kept, err := changesOne(tx.ExecContext(ctx, keepAnswer, id.Principal, id.Tool, id.Key, answer))
+	kept, err := changesOne(tx.ExecContext(ctx, keepAnswer, id.Owner, id.Tool, id.Key, answer))
 	if err == nil && !kept {
 		err = errors.New("the key was deleted meanwhile")
 	}
@@ -155,7 +155,7 @@ func storeAnswer(ctx context.Context, tx runner, id idempotency.ID, answer []byt
 func lookUpKey(ctx context.Context, tx runner, id idempotency.ID, request string, now time.Time) (answer []byte, found bool, err error) {
 	var usedFor, state string
 	var lease time.Time
-	_, found, err = find(ctx, tx, findKey, into(&usedFor, &state, &answer, (*timeColumn)(&lease)), id.Principal, id.Tool, id.Key)
+	_, found, err = find(ctx, tx, findKey, into(&usedFor, &state, &answer, (*timeColumn)(&lease)), id.Owner, id.Tool, id.Key)
 	switch {
 	case err != nil:
 		return nil, false, fmt.Errorf("look up a key: %w", err)

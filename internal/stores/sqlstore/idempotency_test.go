@@ -23,7 +23,7 @@ func TestIdempotencyKeys(t *testing.T) {
 }
 
 func keyed(key string) idempotency.ID {
-	return idempotency.ID{Principal: "ada", Tool: "tasks/add_task", Key: key}
+	return idempotency.ID{Owner: "ada", Tool: "tasks/add_task", Key: key}
 }
 
 // addOne returns the effect of a call that adds a task.

@@ -43,7 +43,7 @@ func Suite(t *testing.T, open func(t *testing.T) idempotency.Store) {
 var (
 	noon  = time.Date(2026, 8, 1, 12, 0, 0, 123456000, time.UTC)
 	lease = noon.Add(time.Minute)
-	id    = idempotency.ID{Principal: "ada", Tool: "tasks/add_task", Key: "k-1"}
+	id    = idempotency.ID{Owner: "ada", Tool: "tasks/add_task", Key: "k-1"}
 )
 
 var errEffect = errors.New("the effect failed")
@@ -135,7 +135,7 @@ func otherRequest(t *testing.T, s idempotency.Store) {
 func idsAreSeparate(t *testing.T, s idempotency.Store) {
 	withEach(t, s, func(t *testing.T, do doFunc, id idempotency.ID) {
 		others := []idempotency.ID{id, id, id, id}
-		others[1].Principal, others[2].Tool, others[3].Key = "bob", "tasks/delete_task", id.Key+"2"
+		others[1].Owner, others[2].Tool, others[3].Key = "bob", "tasks/delete_task", id.Key+"2"
 		for i, other := range others {
 			want := strconv.Itoa(i)
 			answer, replayed, err := do(t.Context(), other, "r", returns(want))
