@@ -476,14 +476,24 @@ func TestRefusedRequestsAreRecorded(t *testing.T) {
 	w.post("/tools/no_such_tool", `{}`, nil)
 	w.post("/tools/hello", `{"name"`, nil)
 	w.post("/mcp", `{"jsonrpc":`, nil)
+	w.get("/approvals", nil)
+	w.post("/approvals/abc/approve", `{}`, nil)
 	w.end()
+	for _, args := range [][]string{{"call", "nor_that"}, {"call", "hello", "--json", "{"}} {
+		if got := s.remit(args...); got.code != 2 {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
 	r := s.stdio("--toolsets", "learning-os")
 	r.initialize(`{}`)
 	r.ask("tools/call", `{"name":"nor_this","arguments":{}}`)
 	r.call("hello", `{"name":"Ada"}`)
 	r.end()
 	lines := s.remit("audit", "list", "--json").out
-	for _, want := range []string{"refused/unknown_tool", "no_such_tool", "nor_this", "refused/no_call"} {
+	for _, want := range []string{
+		"refused/unknown_tool", "no_such_tool", "nor_this", "nor_that", "refused/no_call", "refused/decision",
+		"GET /approvals", "POST /approvals/abc/approve",
+	} {
 		if !strings.Contains(lines, want) {
 			t.Errorf("%s is not recorded:\n%s", want, lines)
 		}

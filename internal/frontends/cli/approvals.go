@@ -113,15 +113,15 @@ func (p *Program) decideCommand(verb, alias string, approve bool) *cobra.Command
 		RunE: p.with(func(cmd *cobra.Command, w Workspace, args []string) error {
 			ctx, desk := cmd.Context(), w.Desk()
 			asked, err := request(ctx, desk, args[0])
-			if err != nil {
-				return err
-			}
 			decision := approval.Decision{Approve: approve, By: operator(), Via: viaTerminal, Reason: reason}
-			if err := desk.CheckWay(ctx, asked, decision); err != nil {
-				return err
+			if err == nil {
+				if err := desk.CheckWay(ctx, asked, decision); err != nil {
+					return err // it is recorded
+				}
+				decision.Mark, err = p.confirmDecision(ctx, desk, verb, approve, asked)
 			}
-			decision.Mark, err = p.confirmDecision(ctx, desk, verb, approve, asked)
 			if err != nil {
+				refuse(ctx, w.Identity(), action("approvals/"+verb, jsontree.M("request", jsontree.Str(args[0]))), err)
 				return err
 			}
 			decided, err := desk.Decide(ctx, asked.ID, decision)
@@ -148,6 +148,7 @@ func (p *Program) approvalsWithdraw() *cobra.Command {
 			ctx, desk := cmd.Context(), w.Desk()
 			asked, err := request(ctx, desk, args[0])
 			if err != nil {
+				refuse(ctx, w.Identity(), action("approvals/withdraw", jsontree.M("request", jsontree.Str(args[0]))), err)
 				return err
 			}
 			taken, err := desk.Withdraw(ctx, asked.ID, approval.Decision{By: operator(), Via: viaTerminal})

@@ -36,7 +36,7 @@ func (p *Program) callCommand() *cobra.Command {
 					return usageError{errors.New(contract.AsError(err).Message)}
 				}
 			}
-			return p.call(cmd.Context(), w.Engine(), engine.Call{Tool: args[0], Key: key}, args[1:], document)
+			return p.call(cmd.Context(), w, engine.Call{Tool: args[0], Key: key}, args[1:], document)
 		}),
 	}
 	c.Flags().StringVar(&document, "json", "", "all arguments as one JSON object, or - to read it from stdin")
@@ -45,12 +45,18 @@ func (p *Program) callCommand() *cobra.Command {
 	return c
 }
 
-func (p *Program) call(ctx context.Context, e *engine.Engine, call engine.Call, pairs []string, document string) error {
+func (p *Program) call(ctx context.Context, w Workspace, call engine.Call, pairs []string, document string) error {
+	e := w.Engine()
 	tool, err := e.Find(call.Tool)
-	if err != nil {
-		return usageError{err}
+	kind := engine.UnknownTool
+	if err == nil {
+		kind = engine.NoCall
+		call.Args, err = p.arguments(tool, pairs, document)
 	}
-	if call.Args, err = p.arguments(tool, pairs, document); err != nil {
+	if err != nil {
+		if w.Identity().HasRecords() {
+			e.Refused(ctx, kind, engine.Requester{Principal: LocalPrincipal, Frontend: viaTerminal, Client: "remit/" + p.Version}, call.Tool)
+		}
 		return usageError{err}
 	}
 	call.Principal, call.Frontend, call.Client, call.Peer = LocalPrincipal, "cli", "remit/"+p.Version, terminal{p}

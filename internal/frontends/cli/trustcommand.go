@@ -55,6 +55,11 @@ func (p *Program) trustWorkspace(ctx context.Context, s *Settings) error {
 	}
 	yes, err := p.confirmPerson(ctx, trustQuestion(s.Config, open))
 	if err != nil {
+		// The command fails for its own reason, whether that can be recorded or not.
+		_ = p.withRecord(ctx, s, func(who Identity) error {
+			refuse(ctx, who, action("trust/accept", s.aboutTrust(open)...), err)
+			return nil
+		})
 		return err
 	}
 	if err := p.decideTrust(ctx, s, open, yes); err != nil {

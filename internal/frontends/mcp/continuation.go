@@ -44,18 +44,18 @@ const (
 
 // state is the state of a call between two rounds.
 type state struct {
-	Owner     string                     `json:"p"` // see engine.Call.Owner
-	Subject   []byte                     `json:"s"` // digest of the call
-	Expires   int64                      `json:"e"` // in Unix milliseconds
-	Token     string                     `json:"t"` // makes it single-use
-	Number    int                        `json:"n"`
-	Approved  bool                       `json:"a,omitempty"`
-	Key       string                     `json:"i,omitempty"` // the idempotency key
-	AskedAt   int64                      `json:"w"`
-	Asked     []string                   `json:"k"` // keys of all questions so far
-	Seen      string                     `json:"o,omitempty"`
-	Asks      int                        `json:"q,omitempty"`
-	Answers   map[string]json.RawMessage `json:"v,omitempty"`
+	Owner    string                     `json:"p"` // see engine.Call.Owner
+	Subject  []byte                     `json:"s"` // digest of the call
+	Expires  int64                      `json:"e"` // in Unix milliseconds
+	Token    string                     `json:"t"` // makes it single-use
+	Number   int                        `json:"n"`
+	Approved bool                       `json:"a,omitempty"`
+	Key      string                     `json:"i,omitempty"` // the idempotency key
+	AskedAt  int64                      `json:"w"`
+	Asked    []string                   `json:"k"` // keys of all questions so far
+	Seen     string                     `json:"o,omitempty"`
+	Asks     int                        `json:"q,omitempty"`
+	Answers  map[string]json.RawMessage `json:"v,omitempty"`
 }
 
 // prepare creates the cipher on first use.

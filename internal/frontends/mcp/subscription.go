@@ -15,9 +15,9 @@ import (
 // subscription holds what a client of either era is notified of. Pending notifications wait here,
 // each only once, so a client that reads slowly misses no change and uses little memory.
 type subscription struct {
-	server    *Server
-	owner     string // see engine.Call.Owner
-	id        []byte // of the request that opened it; nil in the legacy era
+	server *Server
+	owner  string // see engine.Call.Owner
+	id     []byte // of the request that opened it; nil in the legacy era
 
 	mu    sync.Mutex
 	lists [len(listChanged)]bool // which lists to notify of, by kind of change
