@@ -77,8 +77,8 @@ func homeFolder() (string, error) {
 // Path returns the path of the folder, which need not exist, or "" if there is none.
 func (f *Folder) Path() string { return f.path }
 
-// Check returns an error if the folder or the key exists and others could read or replace it. Others
-// may still read a folder without a key.
+// Check returns an error if the folder or the key exists and others could read or replace it.
+// Others may still read a folder without a key.
 func (f *Folder) Check() error {
 	if f.err != nil {
 		return f.err
