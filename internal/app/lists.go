@@ -54,7 +54,7 @@ func (l lists) Books(ctx context.Context) ([]books.Book, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }() // nothing was written through it
 	stores := &bookStores{settings: l.settings, root: root, data: &dataFolder{path: l.settings.Data, root: root}, log: silent}
 	defer stores.close()
 	return (&books.Library{Stores: stores.open, Now: time.Now, Log: silent}).Books(ctx)
@@ -66,7 +66,7 @@ func fromDatabase[T any](ctx context.Context, s cli.Settings, list func(*sqlstor
 	if err != nil {
 		return found, err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }() // nothing was written through it
 	data := &dataFolder{path: s.Data, root: root}
 	d := newDatabase(s.Database, root, data.checkLinks, slog.New(slog.DiscardHandler))
 	if !d.exists() {
