@@ -310,18 +310,18 @@ var _ engine.Approver = (*approvals)(nil)
 
 // Pass lets a guarded call pass, with what the person saw who approved it, or returns why not. Only
 // the mode "ask" needs the store.
-func (a *approvals) Pass(ctx context.Context, s approval.Subject, ask approval.Asker) (seen string, err error) {
+func (a *approvals) Pass(ctx context.Context, s approval.Subject, ask approval.Asker) (passed approval.Passed, err error) {
 	gate := &approval.Gate{Mode: a.mode, Page: a.page, OnRequest: a.notify}
 	if a.mode != approval.Auto && a.mode != approval.Deny { // also if no mode is set
 		if s.Workspace, err = a.anchor.Place(); err != nil {
-			return "", approval.StoreUnavailable(s, err)
+			return passed, approval.StoreUnavailable(s, err)
 		}
 		if s.Owner != s.Principal {
 			s.Workspace += "\nowner " + s.Owner
 		}
 		store, err := a.open(ctx)
 		if err != nil {
-			return "", approval.StoreUnavailable(s, err)
+			return passed, approval.StoreUnavailable(s, err)
 		}
 		gate.Store, gate.Signed = store, a.needsPasskey(ctx)
 	}

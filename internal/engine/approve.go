@@ -25,7 +25,7 @@ func (w *work) approval(ctx context.Context, args *jsontree.Value, invoke invoca
 	if w.call.Peer != nil && (w.call.Dialogue || w.engine.pageOf("") != "") {
 		ask = w.askPerson
 	}
-	seen, err := w.engine.Approvals.Pass(ctx, approval.Subject{
+	passed, err := w.engine.Approvals.Pass(ctx, approval.Subject{
 		Principal: w.call.Principal,
 		Owner:     w.call.Owner(),
 		Frontend:  w.call.Frontend,
@@ -45,7 +45,7 @@ func (w *work) approval(ctx context.Context, args *jsontree.Value, invoke invoca
 		return w.timeoutError(ctx, err)
 	}
 	if w.next.Approved = err == nil; w.next.Approved {
-		w.next.Seen = seen
+		w.next.Seen, w.next.By = passed.Seen, passed.By
 	}
 	return err
 }

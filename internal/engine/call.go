@@ -46,6 +46,7 @@ type Call struct {
 type Continuation struct {
 	Attempt  int       `json:"round"`              // zero is the first attempt
 	Approved bool      `json:"approved,omitempty"` // a person has approved exactly this call
+	By       string    `json:"by,omitempty"`       // what approved it: approval.Passed.By
 	Asked    time.Time `json:"ended,omitzero"`     // when the previous attempt ended
 	Key      string    `json:"key,omitempty"`      // of the call in its first attempt
 	Seen     string    `json:"seen,omitempty"`     // the Shown.State that the person was shown

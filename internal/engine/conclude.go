@@ -99,6 +99,7 @@ func (w *work) record(result *Result, took time.Duration) *audit.Record {
 		Version:   w.tool.Version.String(),
 		Arguments: w.tool.Redacted(&w.call.Args),
 		Outcome:   result.outcome(),
+		Approved:  w.next.By,
 		Duration:  took,
 		Bytes:     len(result.Body),
 	}

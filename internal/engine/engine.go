@@ -26,7 +26,7 @@ type Limiter = ratelimit.Limiter
 // Approver returns nil if a call that needs approval may run, with the state that the person saw
 // who approved it, and an error that says why not otherwise.
 type Approver interface {
-	Pass(ctx context.Context, s approval.Subject, ask approval.Asker) (seen string, err error)
+	Pass(ctx context.Context, s approval.Subject, ask approval.Asker) (approval.Passed, error)
 }
 
 // Auditor stores one record per call. A durable record is on disk when Write returns.

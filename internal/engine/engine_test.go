@@ -105,9 +105,9 @@ type rig struct {
 	observers []string
 }
 
-func (r *rig) Pass(_ context.Context, s approval.Subject, _ approval.Asker) (string, error) {
+func (r *rig) Pass(_ context.Context, s approval.Subject, _ approval.Asker) (approval.Passed, error) {
 	r.trail = append(r.trail, "approval "+string(s.Arguments))
-	return "", r.passErr
+	return approval.Passed{}, r.passErr
 }
 
 func (r *rig) Ready(time.Time) error { return r.readyErr }

@@ -202,14 +202,14 @@ func (p *linkPeer) Ask(_ context.Context, questions []engine.Question) (map[stri
 // approver asks with the given Asker and stores the answers.
 type approver struct{ answers []approval.Answer }
 
-func (a *approver) Pass(ctx context.Context, s approval.Subject, ask approval.Asker) (string, error) {
+func (a *approver) Pass(ctx context.Context, s approval.Subject, ask approval.Asker) (approval.Passed, error) {
 	if ask == nil {
 		a.answers = append(a.answers, approval.NotShown)
-		return "", nil
+		return approval.Passed{}, nil
 	}
 	answer, _ := ask(ctx, approval.Request{ID: "r1", Tool: s.Tool, ExpiresAt: time.Now().Add(time.Hour)}, approval.Shown{})
 	a.answers = append(a.answers, answer)
-	return "", nil
+	return approval.Passed{}, nil
 }
 
 // TestTokensNeverApprove checks that the answer of a client with a token at most opens the page of

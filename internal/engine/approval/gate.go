@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"remit/internal/contract"
+	"remit/internal/engine/audit"
 	"remit/internal/engine/identity"
 	"remit/internal/engine/passkey"
 )
@@ -61,20 +62,25 @@ type Gate struct {
 	waiters waiters
 }
 
-// Pass returns nil if the call may run, with the state that the person saw when they approved it,
-// or "" if nobody was asked. It never lets a call pass because nobody could be asked. Otherwise the
-// error is of kind denied, of kind pending with the pending request, of kind unavailable,
-// ErrAnswerPending, that of Show, or that of the context.
-func (g *Gate) Pass(ctx context.Context, s Subject, ask Asker) (seen string, err error) {
+// Passed says why a call may run.
+type Passed struct {
+	By   string // for audit.Record.Approved: the id of the request, or audit.ByMode
+	Seen string // the state that the person saw when they approved it; "" if nobody was asked
+}
+
+// Pass returns nil if the call may run, and why. It never lets a call pass because nobody could be
+// asked. Otherwise the error is of kind denied, of kind pending with the pending request, of kind
+// unavailable, ErrAnswerPending, that of Show, or that of the context.
+func (g *Gate) Pass(ctx context.Context, s Subject, ask Asker) (Passed, error) {
 	switch g.Mode {
 	case Auto:
-		return "", nil
+		return Passed{By: audit.ByMode}, nil
 	case Deny:
-		return "", contract.Errorf(contract.Denied, "This server denies every call that needs approval (--approve deny), so %s was not run", s.Tool)
+		return Passed{}, contract.Errorf(contract.Denied, "This server denies every call that needs approval (--approve deny), so %s was not run", s.Tool)
 	}
 	p := &passage{Gate: g, Subject: s}
 	if settled, err := p.settle(ctx); settled {
-		return p.seen, err
+		return p.passed, err
 	}
 	for range MaxQuestions {
 		if ask == nil {
@@ -82,27 +88,27 @@ func (g *Gate) Pass(ctx context.Context, s Subject, ask Asker) (seen string, err
 		}
 		again, err := p.askClient(ctx, ask)
 		if err != nil {
-			return "", err
+			return Passed{}, err
 		}
 		// Whatever the client answered, somebody may have decided in another front end meanwhile,
 		// and an identical call may have used the approval of this one.
 		if settled, err := p.settle(ctx); settled {
-			return p.seen, err
+			return p.passed, err
 		}
 		if !again {
 			break
 		}
 	}
-	return "", p.wait(ctx)
+	return Passed{}, p.wait(ctx)
 }
 
 // passage is one call that waits at the gate.
 type passage struct {
 	*Gate
 	Subject
-	seen    string // the state that the person saw who approved the call
-	changed bool   // the call was approved, but would have another effect now
-	unshown error  // why the client did not show the question
+	passed  Passed
+	changed bool  // the call was approved, but would have another effect now
+	unshown error // why the client did not show the question
 }
 
 // askClient asks through the caller's client and stores the answer. again is true if what the call
@@ -192,7 +198,7 @@ func (p *passage) settle(ctx context.Context) (bool, error) {
 	case r.State != Approved:
 		return true, denial(r)
 	}
-	p.seen = r.Shown
+	p.passed = Passed{By: r.ID, Seen: r.Shown}
 	return true, nil
 }
 

@@ -414,7 +414,7 @@ func details(t *testing.T, err error, want string) {
 }
 
 // errorOf returns the error of Pass.
-func errorOf(_ string, err error) error { return err }
+func errorOf(_ approval.Passed, err error) error { return err }
 
 // TestDescribe checks that arguments cannot hide anything, or look like other arguments.
 func TestDescribe(t *testing.T) {

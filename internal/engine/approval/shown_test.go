@@ -41,8 +41,8 @@ func TestApprovalIsForWhatWasShown(t *testing.T) {
 		t.Errorf("waits for %s, want %s", again, second)
 	}
 	decide(t, store, second, approval.Verdict{Approve: true, By: "grace", Shown: "v1"})
-	if seen, err := g.Pass(t.Context(), s, nil); err != nil || seen != "v1" {
-		t.Errorf("passes with %q, error %v, want v1", seen, err)
+	if passed, err := g.Pass(t.Context(), s, nil); err != nil || passed != (approval.Passed{By: second, Seen: "v1"}) {
+		t.Errorf("passes with %q, error %v, want v1", passed.Seen, err)
 	}
 }
 

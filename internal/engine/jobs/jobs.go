@@ -165,6 +165,9 @@ func (s *Sealed) seal(t *Task) string {
 	if t.Continuation.Owner != "" { // as above
 		put("caller", t.Continuation.Owner)
 	}
+	if t.Continuation.By != "" {
+		put("by", t.Continuation.By)
+	}
 	for _, key := range slices.Sorted(maps.Keys(t.Answers)) {
 		answer := t.Answers[key]
 		put("answer", key, string(answer.Canonical()))

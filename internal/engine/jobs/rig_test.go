@@ -194,8 +194,8 @@ type rig struct {
 // discard is an approver, auditor and observer that ignores everything.
 type discard struct{}
 
-func (discard) Pass(context.Context, approval.Subject, approval.Asker) (string, error) {
-	return "", nil
+func (discard) Pass(context.Context, approval.Subject, approval.Asker) (approval.Passed, error) {
+	return approval.Passed{}, nil
 }
 func (discard) Ready(time.Time) error                            { return nil }
 func (discard) Write(context.Context, *audit.Record, bool) error { return nil }

@@ -61,11 +61,11 @@ func checkOutcome(outcome string) error {
 
 func (p *Program) printRecords(records []jsontree.Value) {
 	t := table{empty: "No calls are on record."}
-	t.add("TIME", "CALLER", "FRONTEND", "TOOL", "OUTCOME", "TOOK", "ARGUMENTS")
+	t.add("TIME", "CALLER", "FRONTEND", "TOOL", "OUTCOME", "APPROVED", "TOOK", "ARGUMENTS")
 	for _, r := range records {
 		at, micros, args := r.Field("time"), r.Field("micros"), r.Field("arguments")
-		caller, tool, outcome := r.Field("principal"), r.Field("tool"), r.Field("outcome")
-		t.add(p.moment(at.Text), caller.Text, audit.FrontendOf(&r), audit.CurrentTool(tool.Text), outcome.Text,
+		caller, tool, outcome, approved := r.Field("principal"), r.Field("tool"), r.Field("outcome"), r.Field("approved")
+		t.add(p.moment(at.Text), caller.Text, audit.FrontendOf(&r), audit.CurrentTool(tool.Text), outcome.Text, approved.Text,
 			micros.Text+"µs", string(args.Append(nil)))
 	}
 	t.write(p.Stdout)

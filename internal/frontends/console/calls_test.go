@@ -25,8 +25,8 @@ func newCallFixture(t testing.TB, many int) (*fixture, fstest.MapFS) {
 	c := newToolFixture(t)
 	files, last := fstest.MapFS{}, audit.InitialHash
 	record := func(at time.Time, caller, frontend, tool, outcome string, took time.Duration) {
-		line := audit.Seal(last, fmt.Appendf(nil, `{"time":%q,"principal":%q,"face":%q,"client":"c/1","tool":%q,"version":"1.2.3","arguments":{"text":"<script>alert(2)</script>"},"outcome":%q,"micros":%d,"bytes":2048}`,
-			at.Format("2006-01-02T15:04:05.000000Z"), caller, frontend, tool, outcome, took.Microseconds()))
+		line := audit.Seal(last, fmt.Appendf(nil, `{"time":%q,"principal":%q,"face":%q,"client":"c/1","tool":%q,"version":"1.2.3","arguments":{"text":"<script>alert(2)</script>"},"outcome":%q,"approved":%q,"micros":%d,"bytes":2048}`,
+			at.Format("2006-01-02T15:04:05.000000Z"), caller, frontend, tool, outcome, map[bool]string{true: "auto", false: "k3m9p2x7qa"}[caller == "agent:a"], took.Microseconds()))
 		last = audit.HashOf(line)
 		name := audit.FileOf(at.Format(time.DateOnly))
 		if files[name] == nil {
@@ -152,9 +152,9 @@ func TestOneCall(t *testing.T) {
 		t.Fatalf("%d calls", len(links))
 	}
 	odd := viewer("GET", "/console/calls/"+links[0][1], nil)
-	wants(t, odd, 200, ">intact<", "this is the newest record", "&lt;script&gt;alert(2)", "&lt;img src=x", "2m0s")
+	wants(t, odd, 200, ">intact<", "this is the newest record", "&lt;script&gt;alert(2)", "&lt;img src=x", "2m0s", `href="/console/approvals/k3m9p2x7qa"`)
 	lacks(t, odd, "<script>alert", "<img", "\u202e")
-	wants(t, viewer("GET", "/console/calls/"+links[1][1], nil), 200, `href="/console/tools/look"`, "(target 1.0 s)", "2.0 KiB")
+	wants(t, viewer("GET", "/console/calls/"+links[1][1], nil), 200, `href="/console/tools/look"`, "(target 1.0 s)", "2.0 KiB", "nobody was asked")
 	wants(t, viewer("GET", "/console/calls/"+links[4][1], nil), 200, "this is the first record")
 	name := "2026-08-01.jsonl"
 	files[name].Data = []byte(strings.Replace(string(files[name].Data), "agent:a", "agent:b", 1))

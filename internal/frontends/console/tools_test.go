@@ -18,8 +18,8 @@ import (
 // pendingApprover is an approver that leaves every call pending.
 type pendingApprover struct{}
 
-func (pendingApprover) Pass(context.Context, approval.Subject, approval.Asker) (string, error) {
-	return "", contract.Errorf(contract.Pending, "Approval needed").With("approval", map[string]any{"id": "k3v9q2xa7m", "status": "pending"})
+func (pendingApprover) Pass(context.Context, approval.Subject, approval.Asker) (approval.Passed, error) {
+	return approval.Passed{}, contract.Errorf(contract.Pending, "Approval needed").With("approval", map[string]any{"id": "k3v9q2xa7m", "status": "pending"})
 }
 
 // newToolFixture returns a fixture with tools to try.

@@ -89,13 +89,13 @@ type rig struct {
 }
 
 // Pass asks for approval, expects that nobody can answer, and leaves the call pending.
-func (r *rig) Pass(ctx context.Context, _ approval.Subject, ask approval.Asker) (string, error) {
+func (r *rig) Pass(ctx context.Context, _ approval.Subject, ask approval.Asker) (approval.Passed, error) {
 	if ask != nil {
 		if answer, err := ask(ctx, approval.Request{ID: "abc", ExpiresAt: time.Now().Add(time.Hour)}, approval.Shown{}); answer != approval.NotShown || err == nil {
-			return "", errors.New("nobody could have answered")
+			return approval.Passed{}, errors.New("nobody could have answered")
 		}
 	}
-	return "", contract.Errorf(contract.Pending, "Approval needed").With("approval", map[string]any{"id": "abc"})
+	return approval.Passed{}, contract.Errorf(contract.Pending, "Approval needed").With("approval", map[string]any{"id": "abc"})
 }
 
 func (r *rig) run(ctx context.Context, in in) (out, error) {

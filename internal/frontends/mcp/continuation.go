@@ -50,6 +50,7 @@ type state struct {
 	Token    string                     `json:"t"` // makes it single-use
 	Number   int                        `json:"n"`
 	Approved bool                       `json:"a,omitempty"`
+	By       string                     `json:"b,omitempty"`
 	Key      string                     `json:"i,omitempty"` // the idempotency key
 	AskedAt  int64                      `json:"w"`
 	Asked    []string                   `json:"k"` // keys of all questions so far
@@ -186,7 +187,7 @@ func (q *request) resume(ctx context.Context, digest string, sealed *jsontree.Va
 		return err
 	}
 	r.expires = st.Expires
-	r.before = engine.Continuation{Attempt: st.Number, Approved: st.Approved, Asked: time.UnixMilli(st.AskedAt), Key: st.Key, Seen: st.Seen, Asks: st.Asks}
+	r.before = engine.Continuation{Attempt: st.Number, Approved: st.Approved, By: st.By, Asked: time.UnixMilli(st.AskedAt), Key: st.Key, Seen: st.Seen, Asks: st.Asks}
 	r.asked, r.answers = map[string]bool{}, map[string]jsontree.Value{}
 	for _, key := range st.Asked {
 		r.asked[key] = true
@@ -221,7 +222,7 @@ func (q *request) ask(need *engine.Suspension, digest string) ([]byte, error) {
 	}
 	st := state{
 		Owner: q.from.Owner(), Subject: r.subject, Expires: r.expires,
-		Number: need.Next.Attempt, Approved: need.Next.Approved, AskedAt: need.Next.Asked.UnixMilli(), Key: need.Next.Key,
+		Number: need.Next.Attempt, Approved: need.Next.Approved, By: need.Next.By, AskedAt: need.Next.Asked.UnixMilli(), Key: need.Next.Key,
 		Seen: need.Next.Seen, Asks: need.Next.Asks,
 		Answers: map[string]json.RawMessage{},
 	}

@@ -41,15 +41,15 @@ func newHarness(t *testing.T) *harness {
 // asker approves a call if the person at the client does.
 type asker struct{}
 
-func (asker) Pass(ctx context.Context, s approval.Subject, ask approval.Asker) (string, error) {
+func (asker) Pass(ctx context.Context, s approval.Subject, ask approval.Asker) (approval.Passed, error) {
 	if ask == nil {
-		return "", nil
+		return approval.Passed{}, nil
 	}
 	answer, err := ask(ctx, approval.Request{ID: "1", Tool: s.Tool, ExpiresAt: time.Now().Add(time.Hour)}, approval.Shown{})
 	if err == nil && answer != approval.Accepted {
 		err = contract.Errorf(contract.Denied, "not approved")
 	}
-	return "", err
+	return approval.Passed{}, err
 }
 
 // client answers questions between attempts, and records every notification.
