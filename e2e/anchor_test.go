@@ -448,7 +448,8 @@ func TestTokenOfTheSameName(t *testing.T) {
 	}
 	check(create())
 	s.copyFolder(backup, s.path(".remit"))
-	if got := s.remit("token", "revoke", "b", "--root", s.root); got.code != 0 { // in the older data it is live
+	// in the older data it is live
+	if got := s.remit("token", "revoke", "b", "--root", s.root); got.code != 0 {
 		t.Fatalf("revoke: %+v", got)
 	}
 	check(create())

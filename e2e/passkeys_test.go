@@ -164,7 +164,7 @@ func checkSignedRecords(t *testing.T, s *workspace, id string) {
 		}
 	}
 	for _, way := range []string{"cli", "api", "console"} {
-		if !regexp.MustCompile(`"face":"` + way + `"[^\n]*"tool":"approvals/approve"[^\n]*"outcome":"denied"`).Match(data) {
+		if !regexp.MustCompile(`"frontend":"` + way + `"[^\n]*"tool":"approvals/approve"[^\n]*"outcome":"denied"`).Match(data) {
 			t.Errorf("the attempt by %s is not recorded", way)
 		}
 	}

@@ -17,8 +17,7 @@ type RefusalKind string
 // The kinds of refusals, as records name them.
 const (
 	UnknownTool RefusalKind = "refused/unknown_tool"
-	NoCall      RefusalKind = "refused/no_call"  // a body that cannot be read as a call
-	NoPerson    RefusalKind = "refused/decision" // somebody else than a person at /approvals
+	NoCall      RefusalKind = "refused/no_call" // a body that cannot be read as a call
 )
 
 // maxRefusals is how many refusals of each kind are recorded per minute, so that nobody can flood
@@ -74,7 +73,7 @@ func (e *Engine) Refused(ctx context.Context, kind RefusalKind, who Requester, a
 	if left > 0 {
 		args.Members = append(args.Members, jsontree.M("left_out", jsontree.Int(int64(left))))
 	}
-	outcome := map[RefusalKind]contract.Kind{UnknownTool: contract.NotFound, NoCall: contract.Invalid, NoPerson: contract.Denied}[kind]
+	outcome := map[RefusalKind]contract.Kind{UnknownTool: contract.NotFound, NoCall: contract.Invalid}[kind]
 	_ = e.writeAudit(ctx, &audit.Record{ // writeAudit logs the error
 		Time: now, Principal: who.Principal, Frontend: who.Frontend, Client: who.Client, Session: who.Connection,
 		Tool: string(kind), Arguments: args, Outcome: string(outcome),

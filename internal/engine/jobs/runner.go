@@ -104,8 +104,8 @@ func (r *Runner) newTask(call *engine.Call, answers map[string]jsontree.Value, c
 	return t
 }
 
-// Get returns a task of the owner; see engine.Call.Owner. If it is unknown, expired or belongs to somebody else, the
-// error is a contract.NotFound.
+// Get returns a task of the owner; see engine.Call.Owner. If it is unknown, expired or belongs to
+// somebody else, the error is a contract.NotFound.
 func (r *Runner) Get(ctx context.Context, owner, id string) (Task, error) {
 	r.prepare()
 	t, err := r.current(ctx, id)

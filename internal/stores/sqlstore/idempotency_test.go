@@ -147,8 +147,8 @@ func TestOldKeysAreDeleted(t *testing.T) {
 	})
 }
 
-// TestAnswersOfAnotherDatabase checks that a SQLite file that gets its first id forgets its answers.
-// A shared one keeps them when a replica names it.
+// TestAnswersOfAnotherDatabase checks that a SQLite file that gets its first id forgets its
+// answers. A shared one keeps them when a replica names it.
 func TestAnswersOfAnotherDatabase(t *testing.T) {
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		db := open(t, url(t))
