@@ -26,7 +26,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("TOOLSETS", contracts)
 			env.Setenv("PATH", filepath.Dir(remitBin)+string(filepath.ListSeparator)+env.Getenv("PATH"))
-			env.Vars = append(env.Vars, noRaceSleep, longDeadlines)
+			env.Vars = append(env.Vars, noRaceSleep, longDeadlines, keysFolder)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

@@ -28,7 +28,7 @@ func TestUntrustedFileIsReported(t *testing.T) {
 	if strings.Count(out.String(), "notifications/message") != 1 || !strings.Contains(out.String(), words) {
 		t.Errorf("the client did not get one log message:\n%s", &out)
 	}
-	if strings.Count(errOut.String(), words) != 1 || !strings.Contains(errOut.String(), "  approve: auto\n  log_level: error\n") {
+	if strings.Count(errOut.String(), words) != 1 || !strings.Contains(errOut.String(), "  log_level: error\n  approve: auto\n") {
 		t.Errorf("standard error:\n%s", &errOut)
 	}
 }
@@ -111,7 +111,7 @@ func TestTrustAllWarns(t *testing.T) {
 	w := s.serve()
 	w.kill()
 	const words = "REMIT_TRUST=all puts these entries of "
-	if shown := w.stderr.String(); !strings.Contains(shown, words) || !strings.Contains(shown, "  approve: auto\n  log_level: error\n") {
+	if shown := w.stderr.String(); !strings.Contains(shown, words) || !strings.Contains(shown, "  log_level: error\n  approve: auto\n") {
 		t.Errorf("serve does not warn:\n%s", shown)
 	}
 	if got := s.remit("stdio"); !strings.Contains(got.errOut, words) {

@@ -25,6 +25,15 @@ func Text(text string) string { return escape(text, true) }
 // a cell of a table.
 func Line(text string) string { return escape(text, false) }
 
+// Clip returns the beginning of a line that is longer than limit, and how long it is.
+func Clip(line string, limit int) string {
+	runes := []rune(line)
+	if len(runes) <= limit {
+		return line
+	}
+	return fmt.Sprintf("%s… (%d characters)", string(runes[:limit]), len(runes))
+}
+
 // Index returns the index of the first character that Line escapes, or -1 if there is none.
 func Index(text string) int { return index(text, false) }
 

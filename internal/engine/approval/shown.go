@@ -118,20 +118,11 @@ func (s Shown) Text() string {
 				left++
 				continue
 			}
-			b.WriteString(sign + clipped(visible.Line(strings.TrimSuffix(line, "\n"))) + "\n")
+			b.WriteString(sign + visible.Clip(visible.Line(strings.TrimSuffix(line, "\n")), maxTextLine) + "\n")
 		}
 	}
 	if left > 0 {
 		fmt.Fprintf(&b, "(%d more lines)\n", left)
 	}
 	return b.String()
-}
-
-// clipped returns the beginning of a line that is too long, and says how long it is.
-func clipped(line string) string {
-	runes := []rune(line)
-	if len(runes) <= maxTextLine {
-		return line
-	}
-	return fmt.Sprintf("%s… (%d characters)", string(runes[:maxTextLine]), len(runes))
 }

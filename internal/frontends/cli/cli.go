@@ -348,6 +348,7 @@ func (p *Program) configPrint() *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
+			p.trustNotice(&settings, false)
 			return p.show(settings.values, func() {
 				var t table
 				t.add("SETTING", "FROM", "VALUE")

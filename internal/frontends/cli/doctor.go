@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"remit/internal/visible"
 )
 
 // Status is the result of a check.
@@ -106,13 +104,13 @@ func checkConfiguration(s *Settings) Check {
 	if len(s.Untrusted) > 0 {
 		c.Status = StatusWarn
 		c.Finding = fmt.Sprintf("%s is not trusted, so %d of its entries are not in force: %s", s.Config, len(s.Untrusted),
-			visible.Line(strings.Join(convert(s.Untrusted, Entry.String), ", ")))
+			strings.Join(convert(s.Untrusted, Entry.String), ", "))
 		c.Fix = "Review them with \"remit trust\", or remove them from the file."
 	}
 	if len(s.TrustedAll) > 0 {
 		c.Status = StatusWarn
 		c.Finding = fmt.Sprintf("REMIT_TRUST=all puts %d entries of %s in force, which nobody has reviewed: %s", len(s.TrustedAll), s.Config,
-			visible.Line(strings.Join(convert(s.TrustedAll, Entry.String), ", ")))
+			strings.Join(convert(s.TrustedAll, Entry.String), ", "))
 		c.Fix = fmt.Sprintf("Set REMIT_TRUST=%s, which allows only these entries, or review them with \"remit trust\".", digestOf(s.asked))
 	}
 	if s.trustProblem != nil {

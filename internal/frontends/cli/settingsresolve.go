@@ -152,6 +152,11 @@ func (r *resolver) values(s *Settings) error {
 		r.parse("addr", s.parseAddr),
 		r.access(s),
 	)
+	for _, e := range r.untrusted {
+		if toolKey(e.Key) != "" { // the contract has the words that are in force
+			r.found = append(r.found, Value{Key: e.Key, Origin: notTrusted, Asked: e.Value})
+		}
+	}
 	s.values = r.found
 	return err
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,8 +30,14 @@ type Entry struct {
 	Value string `json:"value"`
 }
 
-// String returns the entry for people, without passwords.
-func (e Entry) String() string { return e.Key + ": " + e.shown() }
+// String returns the entry for people, on one line, without passwords.
+func (e Entry) String() string { return visible.Line(e.Key) + ": " + e.clipped() }
+
+// clipped returns the beginning of the value, so that a long one hides no other.
+func (e Entry) clipped() string {
+	const maxValue = 200
+	return visible.Clip(visible.Line(e.shown()), maxValue)
+}
 
 // shown returns the value without passwords.
 func (e Entry) shown() string {
@@ -106,7 +113,7 @@ func weakens(key, value string) bool {
 	return true
 }
 
-// beyondDefaults returns the entries of the file that must be trusted, in the order of the table.
+// beyondDefaults returns the entries of the file that must be trusted, in the order of rank.
 func (f *configFile) beyondDefaults() []Entry {
 	var list []Entry
 	for _, s := range settingsTable {
@@ -122,8 +129,22 @@ func (f *configFile) beyondDefaults() []Entry {
 			}
 		}
 	}
-	slices.SortStableFunc(list, func(a, b Entry) int { return strings.Compare(toolKey(a.Key), toolKey(b.Key)) })
+	slices.SortStableFunc(list, func(a, b Entry) int {
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), strings.Compare(toolKey(a.Key), toolKey(b.Key)))
+	})
 	return list
+}
+
+// rank orders entries for people: those that change who approves or who may call come last, next to
+// the question.
+func (e Entry) rank() int {
+	switch {
+	case toolKey(e.Key) != "":
+		return 0
+	case slices.Contains([]string{"elicitation", "identity", "approve"}, e.Key):
+		return 2
+	}
+	return 1
 }
 
 // toolKey returns the key of an entry about a tool, and "" for a setting.
@@ -233,7 +254,7 @@ func realPath(name string) string {
 func describeEntries(entries []Entry) string {
 	var b strings.Builder
 	for _, e := range entries {
-		fmt.Fprintf(&b, "  %s\n", visible.Line(e.String()))
+		fmt.Fprintf(&b, "  %s\n", e)
 	}
 	return b.String()
 }
@@ -308,7 +329,8 @@ func (p *Program) askTrust(ctx context.Context, s *Settings) (bool, error) {
 }
 
 func trustQuestion(file string, entries []Entry) string {
-	return fmt.Sprintf("%s asks for more than the defaults:\n%sTrust these entries for this workspace?", file, describeEntries(entries))
+	return fmt.Sprintf("%s asks for more than the defaults:\n%sTrust %s for this workspace?", file, describeEntries(entries),
+		map[bool]string{true: "this entry", false: fmt.Sprintf("these %d entries", len(entries))}[len(entries) == 1])
 }
 
 // dropStale removes the trust in entries that the file no longer has, so that a later commit cannot

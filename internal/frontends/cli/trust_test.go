@@ -203,7 +203,7 @@ func TestTrustIsRecorded(t *testing.T) {
 		c.runs("trust")
 	}
 	c.runs("trust", "--revoke")
-	by, entries := operator(), `"entries":[{"key":"approve","value":"auto"},{"key":"database","value":"postgres://ann:***@db/x"}]`
+	by, entries := operator(), `"entries":[{"key":"database","value":"postgres://ann:***@db/x"},{"key":"approve","value":"auto"}]`
 	want := []string{
 		"trust/decline " + by + ` {"file":"remit.yaml",` + entries + `}`, "trust/accept " + by + ` {"file":"remit.yaml",` + entries + `}`,
 		"trust/revoke " + by + ` {"file":"remit.yaml"}`,
@@ -263,7 +263,7 @@ func TestTrustVariable(t *testing.T) {
 	}
 	const warning = "REMIT_TRUST=all puts these entries of "
 	for _, command := range []string{"serve", "stdio"} {
-		if out, _ := c.runs(command); !strings.Contains(out, warning) || !strings.Contains(out, "  approve: auto\n  rate_limits: off\n") {
+		if out, _ := c.runs(command); !strings.Contains(out, warning) || !strings.Contains(out, "  rate_limits: off\n  approve: auto\n") {
 			t.Errorf("%s does not warn:\n%s", command, out)
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"remit/internal/contract/jsontree"
-	"remit/internal/visible"
 )
 
 func (p *Program) trustCommand() *cobra.Command {
@@ -94,7 +93,11 @@ type trustEntry struct {
 func (p *Program) showTrust(s *Settings) error {
 	view := trustView{File: s.Config, Entries: []trustEntry{}}
 	for _, e := range s.asked {
-		view.Entries = append(view.Entries, trustEntry{Entry{e.Key, e.shown()}, !slices.Contains(s.Untrusted, e)})
+		shown := e.clipped()
+		if p.asJSON {
+			shown = e.shown()
+		}
+		view.Entries = append(view.Entries, trustEntry{Entry{e.Key, shown}, !slices.Contains(s.Untrusted, e)})
 	}
 	if len(s.asked) > 0 {
 		view.Digest = digestOf(s.asked)
@@ -111,7 +114,7 @@ func (p *Program) showTrust(s *Settings) error {
 		t.add("TRUSTED", "SETTING", "VALUE")
 		for _, e := range view.Entries {
 			state := map[bool]string{true: "yes", false: "no"}[e.Trusted]
-			t.add(state, e.Key, visible.Line(e.Value))
+			t.add(state, e.Key, e.Value)
 		}
 		t.write(p.Stdout)
 		fmt.Fprintf(p.Stdout, "\nWhere nobody can be asked, such as in a container, REMIT_TRUST=%s trusts exactly these entries.\n", view.Digest)
