@@ -33,9 +33,9 @@ var ErrAnswerPending = errors.New("the answer comes with a later call")
 // counts as NotShown, except for ErrAnswerPending. A nil Asker means that the client cannot ask.
 type Asker func(ctx context.Context, q Request, s Shown) (Answer, error)
 
-// minAnswerTime is the shortest time in which a person can answer. Clients that cannot show a
+// MinAnswerTime is the shortest time in which a person can answer. Clients that cannot show a
 // question decline it at once instead of reporting that, or accept whatever they are asked.
-const minAnswerTime = 300 * time.Millisecond
+const MinAnswerTime = 300 * time.Millisecond
 
 // MaxQuestions is how often one call asks its client. It asks again if what the call would do has
 // changed while the person decided.
@@ -230,7 +230,7 @@ func (p *passage) askShown(ctx context.Context, q Request, shown Shown, ask Aske
 	if err != nil {
 		return NotShown, err
 	}
-	if (answer == Accepted || answer == Declined) && p.now().Sub(start) < minAnswerTime {
+	if (answer == Accepted || answer == Declined) && p.now().Sub(start) < MinAnswerTime {
 		return NotShown, errors.New("the client answered before a person could read the question")
 	}
 	return answer, nil

@@ -189,7 +189,6 @@ func TestDefaultWindow(t *testing.T) {
 }
 
 func TestAskClient(t *testing.T) {
-	const minAnswerTime = 300 * time.Millisecond
 	for name, c := range map[string]struct {
 		answer approval.Answer
 		err    error
@@ -198,10 +197,10 @@ func TestAskClient(t *testing.T) {
 		state  approval.State
 	}{
 		"accepted":            {answer: approval.Accepted, after: time.Minute, state: approval.Approved},
-		"accepted too early":  {answer: approval.Accepted, after: minAnswerTime - 1, want: contract.Pending, state: approval.Pending},
+		"accepted too early":  {answer: approval.Accepted, after: approval.MinAnswerTime - 1, want: contract.Pending, state: approval.Pending},
 		"accepted at once":    {answer: approval.Accepted, want: contract.Pending, state: approval.Pending},
-		"declined":            {answer: approval.Declined, after: minAnswerTime, want: contract.Denied, state: approval.Denied},
-		"declined too early":  {answer: approval.Declined, after: minAnswerTime - 1, want: contract.Pending, state: approval.Pending},
+		"declined":            {answer: approval.Declined, after: approval.MinAnswerTime, want: contract.Denied, state: approval.Denied},
+		"declined too early":  {answer: approval.Declined, after: approval.MinAnswerTime - 1, want: contract.Pending, state: approval.Pending},
 		"declined at once":    {answer: approval.Declined, want: contract.Pending, state: approval.Pending},
 		"not shown":           {answer: approval.NotShown, after: time.Minute, want: contract.Pending, state: approval.Pending},
 		"failed":              {answer: approval.Accepted, err: errors.New("gone"), want: contract.Pending, state: approval.Pending},

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/user"
 	"time"
@@ -74,6 +75,10 @@ type requestView struct {
 	DecidedBy string         `json:"decided_by,omitempty"`
 	Reason    string         `json:"reason,omitempty"`
 	SpentAt   time.Time      `json:"spent_at,omitzero"`
+	// Of approvals show, for a pending request: what the call would do now, or why that cannot be
+	// shown.
+	Effect  string `json:"effect,omitempty"`
+	Unshown string `json:"unshown,omitempty"`
 }
 
 func viewOf(r approval.Request) requestView {
@@ -93,12 +98,19 @@ func (p *Program) approvalsShow() *cobra.Command {
 		Use:               "show ID",
 		Args:              exactArgs(1),
 		ValidArgsFunction: p.completeApproval(true),
-		RunE: p.withApprovals(func(ctx context.Context, store approval.Store, args []string) error {
-			r, err := store.Get(ctx, args[0])
+		RunE: p.with(func(cmd *cobra.Command, w Workspace, args []string) error {
+			r, err := request(cmd.Context(), w.Desk(), args[0])
 			if err != nil {
 				return err
 			}
-			return writeJSON(p.Stdout, viewOf(r))
+			view := viewOf(r)
+			if view.State == string(approval.Pending) {
+				shown, err := w.Desk().Show(cmd.Context(), r, "")
+				if view.Effect = shown.Text(); err != nil {
+					view.Effect, view.Unshown = "", contract.AsError(err).Message
+				}
+			}
+			return writeJSON(p.Stdout, view)
 		}),
 	}
 }
@@ -188,9 +200,14 @@ func (p *Program) confirmDecision(
 	}
 	const typed = 4
 	end := r.ID[max(0, len(r.ID)-typed):]
+	asked := p.Now()
 	answer, err := p.askPerson(ctx, fmt.Sprintf("Request %s\nCaller   %s\nTool     %s %s\n%s\n%s\nType %s, the end of the id, to %s it: ",
 		r.ID, visible.Line(r.Principal), visible.Line(r.Tool), visible.Line(r.Version), r.Describe(), shown.Text(), end, verb))
-	if err == nil && answer != end {
+	switch {
+	case err != nil:
+	case p.Now().Sub(asked) < approval.MinAnswerTime:
+		err = errors.New("the answer came before a person could read the request, so nothing was decided; type it again")
+	case answer != end:
 		err = fmt.Errorf("%q is not the end of the id, so nothing was decided", visible.Line(answer))
 	}
 	return r.PageMark(shown.State), err

@@ -23,11 +23,13 @@ type person struct {
 	t    *testing.T
 	root string
 	now  time.Time
+	// How long the person reads a question.
+	reads time.Duration
 }
 
 func newPerson(t *testing.T) *person {
 	t.Helper()
-	return &person{t: t, root: t.TempDir(), now: time.Date(2026, 11, 16, 23, 30, 0, 0, time.FixedZone("", -5*60*60))}
+	return &person{t: t, root: t.TempDir(), now: time.Date(2026, 11, 16, 23, 30, 0, 0, time.FixedZone("", -5*60*60)), reads: time.Second}
 }
 
 // types runs a command on tasks and returns its output. The command must end with the exit code.
@@ -57,7 +59,7 @@ func (p *person) runs(code int, args ...string) (out, errOut string) {
 			return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
 		},
 		Now:       func() time.Time { return p.now },
-		AskPerson: consent,
+		AskPerson: p.consent,
 		Args:      append(args, "--root", p.root),
 		Env:       p.lookupEnv,
 		Stdin:     strings.NewReader(""),
@@ -69,8 +71,9 @@ func (p *person) runs(code int, args ...string) (out, errOut string) {
 	return stdout.String(), stderr.String()
 }
 
-// consent answers a question at the terminal as it asks to be answered.
-func consent(_ context.Context, text string) (string, error) {
+// consent answers a question at the terminal as it asks to be answered, after a while.
+func (p *person) consent(_ context.Context, text string) (string, error) {
+	p.now = p.now.Add(p.reads)
 	if _, rest, asked := strings.Cut(text, "Type "); asked {
 		answer, _, _ := strings.Cut(rest, ",")
 		return answer, nil
