@@ -448,7 +448,7 @@ func TestTokenOfTheSameName(t *testing.T) {
 	}
 	check(create())
 	s.copyFolder(backup, s.path(".remit"))
-	// in the older data it is live
+	// In the older data it is live.
 	if got := s.remit("token", "revoke", "b", "--root", s.root); got.code != 0 {
 		t.Fatalf("revoke: %+v", got)
 	}

@@ -1,6 +1,7 @@
 package sqlstore_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -9,7 +10,8 @@ import (
 )
 
 // TestReplacedFolder checks that all files of a database are in the folder that was opened, even if
-// a link to another folder takes its place before the database is opened.
+// a link to another folder takes its place before the database is opened, and again while it is
+// open.
 func TestReplacedFolder(t *testing.T) {
 	at := t.TempDir()
 	data, moved, out := filepath.Join(at, "data"), filepath.Join(at, "moved"), filepath.Join(at, "out")
@@ -22,12 +24,13 @@ func TestReplacedFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Rename(data, moved); err != nil {
-		t.Fatal(err)
+	replace := func(from, to string) {
+		t.Helper()
+		if err := errors.Join(os.Rename(from, to), os.Symlink(out, from)); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := os.Symlink(out, data); err != nil {
-		t.Fatal(err)
-	}
+	replace(data, moved)
 	db, err := sqlstore.OpenIn(t.Context(), "sqlite://"+filepath.Join(data, "remit.db"), folder)
 	if err != nil {
 		t.Fatal(err)
@@ -35,13 +38,15 @@ func TestReplacedFolder(t *testing.T) {
 	if _, err := db.SetDataID(t.Context(), "x"); err != nil {
 		t.Fatal(err)
 	}
+	again := filepath.Join(at, "again")
+	replace(moved, again)
 	if meta, err := db.Meta(t.Context(), ""); err != nil || meta.DataID != "x" {
 		t.Errorf("the database has the id %q, error %v", meta.DataID, err)
 	}
-	if info, err := os.Stat(filepath.Join(moved, "remit.db")); err != nil || !os.SameFile(info, db.Stat()) {
+	if info, err := os.Stat(filepath.Join(again, "remit.db")); err != nil || !os.SameFile(info, db.Stat()) {
 		t.Errorf("the database is another file: %v", err)
 	}
-	if _, err := os.Stat(filepath.Join(moved, "remit.db-wal")); err != nil {
+	if _, err := os.Stat(filepath.Join(again, "remit.db-wal")); err != nil {
 		t.Error(err)
 	}
 	if err := db.Close(); err != nil {
