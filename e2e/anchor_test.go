@@ -56,6 +56,11 @@ func TestPutBackData(t *testing.T) {
 	if got := w.approve(id, w.seen(id, me), me); got.status != http.StatusSeeOther {
 		t.Fatalf("approve: %d %s", got.status, clip(got.body))
 	}
+	withdrawn := strings.Replace(entryArgs, "SQLite", "withdrawn", 1)
+	other := w.pendingAs(bearer(live), withdrawn)
+	if got := w.approve(other, w.seen(other, me), me); got.status != http.StatusSeeOther {
+		t.Fatalf("approve: %d %s", got.status, clip(got.body))
+	}
 	// Everything is still valid in this backup.
 	backup := filepath.Join(t.TempDir(), "backup")
 	s.copyFolder(s.path(".remit"), backup)
@@ -64,6 +69,7 @@ func TestPutBackData(t *testing.T) {
 		t.Fatalf("the approved call: %d %s", got.status, got.body)
 	}
 	s.mustRun("token", "revoke", "revoked")
+	s.mustRun("approvals", "withdraw", other)
 	token := regexp.MustCompile(`token=(\S+)`).FindStringSubmatch(link)[1]
 	if got := w.openLink(token); got.status >= 400 {
 		t.Fatalf("the link: %d %s", got.status, clip(got.body))
@@ -85,6 +91,9 @@ func TestPutBackData(t *testing.T) {
 		}
 		if got := w.post("/tools/write_memory_entry", entryArgs, bearer(live)); !strings.Contains(string(got.body), `"status":"pending"`) {
 			t.Errorf("the approval is used again: %d %s", got.status, got.body)
+		}
+		if got := w.post("/tools/write_memory_entry", withdrawn, bearer(live)); !strings.Contains(string(got.body), `"status":"pending"`) {
+			t.Errorf("the withdrawn approval is used: %d %s", got.status, got.body)
 		}
 		if got := w.openLink(token); !strings.Contains(string(got.body), "was used already") {
 			t.Errorf("the link is used again: %d %s", got.status, clip(got.body))
@@ -224,6 +233,12 @@ func TestMovedAndCopied(t *testing.T) {
 		t.Errorf("the tasks were not moved: %s", got.out)
 	}
 
+	// Back at the old path, the data is that of another one.
+	s.copyFolder(second, filepath.Join(parent, "first"))
+	s.root = filepath.Join(parent, "first")
+	use(http.StatusServiceUnavailable)
+	s.check(os.RemoveAll(s.root))
+
 	third := filepath.Join(parent, "third")
 	s.copyFolder(second, third)
 	s.root = third
@@ -253,17 +268,11 @@ func TestLostKeys(t *testing.T) {
 		return files[0]
 	}
 	for name, lose := range map[string]func(keys string) error{
-		"all keys":   os.RemoveAll,
-		"the key":    func(keys string) error { return os.Remove(filepath.Join(keys, "approvals.key")) },
-		"the anchor": func(keys string) error { return os.Remove(anchorFile(keys)) },
-		"a line of the anchor": func(keys string) error {
-			text, err := os.ReadFile(anchorFile(keys))
-			if err != nil {
-				return err
-			}
-			lines := strings.SplitAfter(strings.TrimSuffix(string(text), "\n"), "\n")
-			return os.WriteFile(anchorFile(keys), []byte(strings.Join(lines[:len(lines)-1], "")), 0o600)
-		},
+		"all keys":                        os.RemoveAll,
+		"the key":                         func(keys string) error { return os.Remove(filepath.Join(keys, "approvals.key")) },
+		"the anchor":                      func(keys string) error { return os.Remove(anchorFile(keys)) },
+		"a line of the anchor":            func(keys string) error { return cutLines(anchorFile(keys), -1) },
+		"all but two lines of the anchor": func(keys string) error { return cutLines(anchorFile(keys), 2) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -457,4 +466,47 @@ func TestTokenOfTheSameName(t *testing.T) {
 	if entries := s.memory("decisions.jsonl"); len(entries) != 0 {
 		t.Errorf("%d entries were written with the approval of another token", len(entries))
 	}
+}
+
+// cutLines keeps the first lines of a file, or all but the last ones if keep is negative.
+func cutLines(file string, keep int) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	lines := strings.SplitAfter(strings.TrimSuffix(string(text), "\n"), "\n")
+	if keep < 0 {
+		keep += len(lines)
+	}
+	return os.WriteFile(file, []byte(strings.Join(lines[:keep], "")), 0o600)
+}
+
+// TestMovedUnderAServer moves a plain workspace, starts a server there, and says so: callers need
+// no token then, as before.
+func TestMovedUnderAServer(t *testing.T) {
+	t.Parallel()
+	s := newWorkspace(t, nil)
+	s.ownKeys()
+	parent := t.TempDir()
+	s.root = filepath.Join(parent, "first")
+	s.check(os.Mkdir(s.root, 0o700))
+	s.mustRun("tasks", "add", "Milk", "--user", "ada")
+	s.check(os.Rename(s.root, filepath.Join(parent, "second")))
+	s.root = filepath.Join(parent, "second")
+	w := s.serve("--toolsets", "tasks", "--log-level", "error")
+	list := func() httpAnswer { return w.post("/tools/list_tasks", `{"user_id":"ada"}`, nil) }
+	if got := list(); got.status < 400 {
+		t.Errorf("before a person decided: %d %s", got.status, got.body)
+	}
+	s.mustRun("trust", "--moved")
+	for deadline := time.Now().Add(timeout); ; time.Sleep(50 * time.Millisecond) {
+		got := list()
+		if got.status == http.StatusOK {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("after a person decided: %d %s", got.status, got.body)
+		}
+	}
+	w.end()
 }

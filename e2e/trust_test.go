@@ -52,7 +52,7 @@ func TestServeAsksOnce(t *testing.T) {
 		shown, _ := runAtTerminal(cmd, answer) // serve fails, because the address is taken
 		return shown + printed.String()
 	}
-	const atTerminal, question = " </dev/tty 2>/dev/tty", "Trust these entries for this workspace?"
+	const atTerminal, question = " </dev/tty 2>/dev/tty", "Trust this entry for this workspace?"
 	for answer, inForce := range map[string]bool{"y": true, "n": false} {
 		s := newWorkspace(t, map[string]string{"remit.yaml": "rate_limits: off\n"})
 		if shown := run(s, answer, " </dev/tty"); strings.Contains(shown, question) {

@@ -35,7 +35,7 @@ async function atTerminal(root, ...args) {
     const asked = /Type (\S+), the end of the id|\[(y)\/N\] $/.exec(shown)
     if (asked && !answered) {
       answered = true
-      terminal.stdin.write(`${asked[1] ?? asked[2]}\n`)
+      setTimeout(() => terminal.stdin.write(`${asked[1] ?? asked[2]}\n`), readingTime)
     }
   })
   const [code] = await once(terminal, 'close')

@@ -81,7 +81,7 @@ const (
 	fixMoved = `if the workspace was moved, a person runs "remit trust --moved" at a terminal; if it is a copy, or the key ` +
 		`folder was lost, "remit trust --copied"`
 	fixNewData = `put the right one back, or a person runs "remit trust --new-data" at a terminal to go on with what is there now`
-	fixKeys    = `restore the key folder from a backup, or a person runs "remit trust --copied" at a terminal`
+	fixKeys    = `put that right, restore the key folder from a backup, or a person runs "remit trust --copied" at a terminal`
 )
 
 // mayCreate returns an error if the database must exist already.
@@ -91,7 +91,7 @@ func (a *anchor) mayCreate() error {
 		return unreadable(err)
 	}
 	if state.Data[a.location] != "" {
-		return doubt(fixNewData, "The database of this workspace is missing: it was deleted, or its volume is not mounted")
+		return doubt(fixNewData, "The database of this workspace is missing: it was deleted or moved, or its volume is not mounted")
 	}
 	return nil
 }
@@ -144,7 +144,7 @@ func (a *anchor) settle(ctx context.Context, db *sqlstore.DB) error {
 		return doubt(fixNewData, "The database is not the one that this workspace used before")
 	case a.shared && known == "" && !a.remembers(meta.DataID):
 		return doubt("put the right one back, or restart the server to go on with this one", "The database was replaced while this server ran")
-	case !a.shared && known != "" && meta.Sequence > state.Sequence:
+	case !a.shared && meta.Sequence > state.Sequence:
 		return doubt(fixKeys, "The key folder is older than the database: it was put back, or a part of it is missing")
 	case !a.shared && known == "" && meta.DataID != "" && !a.knows(state, meta.DataID):
 		return doubt(fixMoved, "The database was used by a workspace at another path, or with another key folder")
@@ -275,17 +275,18 @@ func sealPlace(state keyfolder.State, root string) string {
 // NeedsIdentity implements identity.Anchor.
 func (a *anchor) NeedsIdentity(ctx context.Context) (needed, certain bool, err error) {
 	state, err := a.file.State()
-	if err != nil || state.Identity {
-		return true, true, nil //nolint:nilerr // nothing is known, so callers need tokens
+	switch {
+	case err != nil:
+		return false, false, unreadable(err)
+	case state.Identity:
+		return true, true, nil
 	}
 	if !a.database.exists() {
 		return false, true, nil
 	}
 	db, err := a.database.open(ctx)
-	if _, ok := errors.AsType[*doubtError](err); ok {
-		// The anchor of a database that is gone says whether callers needed tokens. Of one that
-		// came from elsewhere, nothing is known.
-		return state.Data[a.location] == "", true, nil
+	if _, ok := errors.AsType[*doubtError](err); ok && state.Data[a.location] != "" {
+		return false, true, nil // the database is gone, but callers never needed tokens
 	}
 	if err != nil || !a.shared {
 		return false, false, err

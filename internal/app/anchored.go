@@ -20,17 +20,31 @@ type anchoredApprovals struct {
 func (s *anchoredApprovals) Take(ctx context.Context, key, shown string, now time.Time) (approval.Request, bool, error) {
 	for {
 		r, found, err := s.Store.Take(ctx, key, shown, now)
-		if err != nil || !found || r.State != approval.Approved {
+		if err != nil || !found || r.State != approval.Approved && r.State != approval.Changed {
 			return r, found, err
 		}
-		fresh, err := s.anchor.use("approval "+r.ID, now, r.ExpiresAt)
-		if err != nil {
-			return r, false, fmt.Errorf("record that approval %s is used: %w", r.ID, err)
-		}
-		if fresh {
-			return r, true, nil
+		fresh, err := s.end(&r, now)
+		if err != nil || fresh {
+			return r, fresh, err
 		}
 	}
+}
+
+// Withdraw implements approval.Store.
+func (s *anchoredApprovals) Withdraw(ctx context.Context, id string, v approval.Verdict, now time.Time) (approval.Request, error) {
+	r, err := s.Store.Withdraw(ctx, id, v, now)
+	if err == nil {
+		_, err = s.end(&r, now)
+	}
+	return r, err
+}
+
+// end records that an approval is of no use any more, and reports whether it was until now.
+func (s *anchoredApprovals) end(r *approval.Request, now time.Time) (fresh bool, err error) {
+	if fresh, err = s.anchor.use("approval "+r.ID, now, r.ExpiresAt); err != nil {
+		return false, fmt.Errorf("record the end of approval %s: %w", r.ID, err)
+	}
+	return fresh, nil
 }
 
 // anchoredRecords is a log that is not ready while the database is in doubt, so that nothing is

@@ -52,7 +52,7 @@ func (a *anchor) moved(ctx context.Context) error {
 		if state, err := a.file.State(); err == nil && meta.DataID != "" && state.Data[a.location] == meta.DataID {
 			return errors.New("there is nothing to do: the workspace is known at this path")
 		}
-		root, location, err := a.findOld(ctx, meta.DataID)
+		root, err := a.findOld(ctx, meta.DataID)
 		if err != nil {
 			return err
 		}
@@ -70,17 +70,30 @@ func (a *anchor) moved(ctx context.Context) error {
 			return err
 		}
 		return errors.Join(
-			old.Anchor().Change(a.now(), func(c *keyfolder.Change) error { return c.SetData(location, "") }),
+			old.Anchor().Change(a.now(), func(c *keyfolder.Change) error { return forget(c, meta.DataID) }),
 			a.keys.Workspace(a.root).CopyDocuments(old))
 	})
 }
 
+// forget removes a database from all its locations: at none of them it is that of the old path.
+func forget(c *keyfolder.Change, id string) error {
+	for location, one := range c.State().Data {
+		if one != id {
+			continue
+		}
+		if err := c.SetData(location, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // findOld returns the path of the workspace whose database has this id and is no longer at its
-// location, and that location.
-func (a *anchor) findOld(ctx context.Context, id string) (root, location string, err error) {
+// location.
+func (a *anchor) findOld(ctx context.Context, id string) (root string, err error) {
 	roots, err := a.keys.Roots()
 	if err != nil {
-		return "", "", err
+		return "", err
 	}
 	err = fmt.Errorf("the key folder %s knows no workspace that was moved here; if this is a copy, or the key folder was lost, "+
 		"run \"remit trust --copied\"", a.keys.Path())
@@ -94,11 +107,11 @@ func (a *anchor) findOld(ctx context.Context, id string) (root, location string,
 				continue
 			}
 			if err = stillThere(ctx, location, id); err == nil {
-				return root, location, nil
+				return root, nil
 			}
 		}
 	}
-	return "", "", err
+	return "", err
 }
 
 // stillThere returns an error if the database with this id can still be at its old location.

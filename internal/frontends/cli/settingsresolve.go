@@ -90,7 +90,7 @@ func (p *Program) keys(r *resolver, s *Settings) error {
 		if s.Keys, err = filepath.Abs(text); err != nil {
 			return &contract.SettingError{Key: "keys", Err: err}
 		}
-		if overlap(realPath(s.Root), realPath(s.Keys)) || overlap(s.Root, s.Keys) {
+		if !isNoProject(s.Root) && (overlap(realPath(s.Root), realPath(s.Keys)) || overlap(s.Root, s.Keys)) {
 			return &contract.SettingError{Key: "keys", Err: fmt.Errorf("%s and the workspace %s overlap, so that a clone could bring "+
 				"its own keys; name a folder outside of every workspace", s.Keys, s.Root)}
 		}
@@ -103,11 +103,16 @@ func (p *Program) keys(r *resolver, s *Settings) error {
 	return nil
 }
 
+// isNoProject reports whether a folder holds the home folder or temporary files, so that nobody has
+// cloned it: a command like "remit tools" may run anywhere.
+func isNoProject(root string) bool {
+	home, err := os.UserHomeDir()
+	return err == nil && isWithin(root, home) || isWithin(root, os.TempDir())
+}
+
 // overlap reports whether one of two folders is within the other.
 func overlap(a, b string) bool {
-	in, err := filepath.Rel(a, b)
-	out, outErr := filepath.Rel(b, a)
-	return err == nil && filepath.IsLocal(in) || outErr == nil && filepath.IsLocal(out)
+	return isWithin(a, b) || isWithin(b, a)
 }
 
 // trust returns the store of what people have trusted, nil if there is none.

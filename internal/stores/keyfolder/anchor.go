@@ -26,6 +26,7 @@ type Anchor struct {
 	facts     *facts
 	file      os.FileInfo // the file that the facts are from; nil if there was none
 	good      int64       // how many bytes of it are whole lines
+	tried     int64       // up to which size it is not tried again to make the file smaller
 }
 
 // Anchor returns the anchor of the workspace.

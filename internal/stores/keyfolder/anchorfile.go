@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -132,12 +133,12 @@ func (a *Anchor) write(text []byte) error {
 const (
 	compactAbove = 64 << 10           // bytes
 	keepExpired  = 7 * 24 * time.Hour // in case the clock is wrong
-	keepNewest   = 200                // lines; in case the clock is very wrong
+	keepNewest   = 200                // keys; in case the clock is very wrong
 )
 
 // compact rewrites a large file without what has expired.
 func (a *Anchor) compact(key []byte, now time.Time) error {
-	if a.good < compactAbove {
+	if a.good < max(compactAbove, a.tried) {
 		return nil
 	}
 	old := a.facts
@@ -155,8 +156,9 @@ func (a *Anchor) compact(key []byte, now time.Time) error {
 	if err := old.each(a.workspace.root, now, add); err != nil {
 		return err
 	}
-	if text.Len() > int(a.good)*3/4 {
-		return nil // little would be gained
+	if text.Len() > int(a.good)*3/4 { // little would be gained
+		a.tried = 2 * a.good
+		return nil
 	}
 	temporary, err := writeTemporary(a.path(), text.Bytes())
 	if err == nil {
@@ -193,15 +195,21 @@ func (f *facts) each(root string, now time.Time, add func(at int64, kind string,
 	for key, until := range f.void {
 		put(at, kindVoid, key, strconv.FormatInt(until, 10))
 	}
-	keys := make([]string, 0, len(f.ended))
-	for key, e := range f.ended {
-		if e.expires == 0 || now.Unix() < e.expires+int64(keepExpired.Seconds()) || e.sequence > f.Sequence-keepNewest {
-			keys = append(keys, key)
-		}
-	}
-	slices.SortFunc(keys, func(x, y string) int { return int(f.ended[x].sequence - f.ended[y].sequence) })
-	for _, key := range keys {
+	for _, key := range f.current(now) {
 		put(f.ended[key].at, kindEnded, key, strconv.FormatInt(f.ended[key].expires, 10))
 	}
 	return err
+}
+
+// current returns the keys that ended and still matter, in order: the newest ones, and those that
+// had not expired a week before the newest ones ended. The clock of one moment may be wrong.
+func (f *facts) current(now time.Time) []string {
+	keys := slices.SortedFunc(maps.Keys(f.ended), func(x, y string) int { return int(f.ended[x].sequence - f.ended[y].sequence) })
+	old := len(keys) - keepNewest
+	if old <= 0 {
+		return keys
+	}
+	then := min(now.Unix(), f.ended[keys[old]].at) - int64(keepExpired.Seconds())
+	expired := func(key string) bool { e := f.ended[key]; return e.expires != 0 && e.expires < then }
+	return append(slices.DeleteFunc(slices.Clone(keys[:old]), expired), keys[old:]...)
 }
