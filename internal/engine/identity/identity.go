@@ -80,7 +80,7 @@ var ErrAnonymous = errors.New("the call has no credentials")
 // what names it.
 func AnonymousError(g *Grant, what string) error {
 	if g == GrantUnverifiable {
-		return contract.Errorf(contract.Unavailable, "It cannot be known right now whether callers need a token; \"remit doctor\" says why")
+		return contract.Errorf(contract.Unavailable, "Credentials cannot be checked right now; try again, or see what remit doctor says")
 	}
 	return contract.Errorf(contract.Denied, "%s requires an authenticated caller; send a token", what).Because(ErrAnonymous)
 }
