@@ -47,7 +47,9 @@ func (k *tipKeeper) close() {
 		return
 	}
 	k.mu.Lock()
-	k.timer.Stop()
+	if k.timer != nil {
+		k.timer.Stop()
+	}
 	k.mu.Unlock()
 	if err := k.keep(); err != nil {
 		k.log.Debug("the newest audit record is not known outside the workspace", "error", err)
