@@ -62,7 +62,8 @@ func boundary(t *testing.T, l ratelimit.Limiter) {
 		t.Run(fmt.Sprint(rate), func(t *testing.T) {
 			key := fmt.Sprint(rate)
 			rate.Requests = min(rate.Requests, maxBurst)
-			now := noon().AddDate(3*i, 0, 0) // keys may share a clock, which must not go back
+			// Keys may share a clock, which must not go back.
+			now := noon().AddDate(3*i, 0, 0)
 			for range 2 { // the window slides: after the wait, all slots are free again
 				for i := range rate.Requests {
 					if wait := allow(t, l, key, rate, now); wait != 0 {
