@@ -232,7 +232,8 @@ func TestPasskeyOfTheDatabase(t *testing.T) {
 // behind changes the database of the workspace while the server runs.
 func (s *workspace) behind(statement string) {
 	s.t.Helper()
-	db, err := sql.Open("sqlite", s.path(".remit/remit.db"))
+	// The server may be writing.
+	db, err := sql.Open("sqlite", "file:"+s.path(".remit/remit.db")+"?_pragma=busy_timeout(60000)")
 	s.check(err)
 	_, err = db.ExecContext(s.t.Context(), statement)
 	s.check(err)
