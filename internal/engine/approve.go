@@ -44,8 +44,9 @@ func (w *work) approval(ctx context.Context, args *jsontree.Value, invoke invoca
 	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return w.timeoutError(ctx, err)
 	}
-	if w.next.Approved = err == nil; w.next.Approved {
-		w.next.Seen, w.next.By = passed.Seen, passed.By
+	if err == nil {
+		c := &w.call.Continuation
+		c.Approved, c.Seen, c.By = true, passed.Seen, passed.By
 	}
 	return err
 }
@@ -111,10 +112,10 @@ func (w *work) askPerson(ctx context.Context, r approval.Request, shown Shown) (
 	defer cancel()
 	question, accepted := w.approvalQuestion(&r, shown)
 	question.Guarded = true
-	w.next.Seen = shown.State
+	w.call.Continuation.Seen = shown.State
 	answers, err := w.call.Peer.Ask(ctx, []Question{question})
-	if _, later := paused(err); later && w.next.Asks < approval.MaxQuestions {
-		w.next.Asks++
+	if _, later := paused(err); later && w.call.Continuation.Asks < approval.MaxQuestions {
+		w.call.Continuation.Asks++
 		return approval.NotShown, fmt.Errorf("%w: %w", approval.ErrAnswerPending, err)
 	}
 	if err != nil {

@@ -96,9 +96,8 @@ func (e *Engine) Call(ctx context.Context, call Call) (Result, error) {
 		}, call.Tool)
 		return Result{}, err
 	}
-	w := &work{engine: e, tool: tool, call: call, started: e.Now(), next: call.Continuation}
-	w.next.Attempt++
-	w.next.Dialogue = call.Dialogue
+	call.Continuation.Dialogue = call.Dialogue
+	w := &work{engine: e, tool: tool, call: call, started: e.Now()}
 	ctx = e.Telemetry.Begin(ctx, call.Trace)
 	answer, err := w.run(ctx)
 	return w.conclude(ctx, answer, err), nil
@@ -106,17 +105,15 @@ func (e *Engine) Call(ctx context.Context, call Call) (Result, error) {
 
 // work is one call while the engine runs it.
 type work struct {
-	engine  *Engine
-	tool    *Tool
-	call    Call
-	started time.Time
-	ran     bool // the handler was started: it may have had effects
-	next    Continuation
-
+	engine   *Engine
+	tool     *Tool
+	call     Call // its Continuation becomes that of the next attempt
+	started  time.Time
 	request  string     // the digest of the arguments of a keyed call
-	replayed bool       // the answer is that of an earlier call
 	notes    Truncation // about the answer
 	remarks  jsontree.Value
+	ran      bool // the handler was started: it may have had effects
+	replayed bool // the answer is that of an earlier call
 }
 
 // run is the policy of Remit: what happens to every call, in this order.
@@ -276,7 +273,7 @@ func (w *work) handle(ctx context.Context, invoke invocation) (answer jsontree.V
 	limited := w.engine.withDeadline(ctx, w.timeout(), w.caller(), w.call.Grant, peer)
 	defer limited.cancel()
 	if w.tool.Approval.Required {
-		limited.seen = w.next.Seen
+		limited.seen = w.call.Continuation.Seen
 	}
 	if !w.tool.Hints.ReadOnly {
 		awaitEarlierWrites(limited)

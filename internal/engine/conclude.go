@@ -21,8 +21,10 @@ func (w *work) conclude(ctx context.Context, answer jsontree.Value, err error) R
 	switch {
 	case waits:
 		w.ran = false // a suspended handler has changed nothing
-		w.next.Asked = w.engine.Now()
-		result.Suspended = &Suspension{Questions: questions, Task: len(questions) == 0, Next: w.next}
+		next := w.call.Continuation
+		next.Attempt++
+		next.Asked = w.engine.Now()
+		result.Suspended = &Suspension{Questions: questions, Task: len(questions) == 0, Next: next}
 	case err == nil:
 		result.Replayed, result.Truncation, result.Metadata = w.replayed, w.notes, w.remarks
 		result.succeed(&answer)
@@ -99,7 +101,7 @@ func (w *work) record(result *Result, took time.Duration) *audit.Record {
 		Version:   w.tool.Version.String(),
 		Arguments: w.tool.Redacted(&w.call.Args),
 		Outcome:   result.outcome(),
-		Approved:  w.next.By,
+		Approved:  w.call.Continuation.By,
 		Duration:  took,
 		Bytes:     len(result.Body),
 	}

@@ -15,7 +15,7 @@ import (
 
 // keyed reports whether the call runs only once for its key, however often it is repeated. Tools
 // that only read ignore keys, because reading again does no harm.
-func (w *work) keyed() bool { return w.next.Key != "" && !w.tool.Hints.ReadOnly }
+func (w *work) keyed() bool { return w.call.Continuation.Key != "" && !w.tool.Hints.ReadOnly }
 
 // bindKey checks the key. A call that continues must have the key of its first attempt.
 func (w *work) bindKey() error {
@@ -29,7 +29,7 @@ func (w *work) bindKey() error {
 	if w.call.Continuation.Attempt > 0 && key != w.call.Continuation.Key {
 		return contract.Errorf(contract.Invalid, "The idempotency key differs from the key that the call began with; send that key, or none")
 	}
-	w.next.Key = key
+	w.call.Continuation.Key = key
 	return nil
 }
 
@@ -71,7 +71,7 @@ func (w *work) digest(args *jsontree.Value) string {
 }
 
 func (w *work) id() idempotency.ID {
-	return idempotency.ID{Owner: w.call.Owner(), Tool: w.tool.ID, Key: w.next.Key}
+	return idempotency.ID{Owner: w.call.Owner(), Tool: w.tool.ID, Key: w.call.Continuation.Key}
 }
 
 // useStored makes a stored answer the answer of this call, which then has done nothing.
@@ -151,9 +151,9 @@ func (w *work) keyError(ctx context.Context, err error) error {
 	}
 	switch {
 	case errors.Is(err, idempotency.ErrKeyReused):
-		return refuse(contract.Conflict, "Idempotency key %s was used for another call; use a new key", w.next.Key)
+		return refuse(contract.Conflict, "Idempotency key %s was used for another call; use a new key", w.call.Continuation.Key)
 	case errors.Is(err, idempotency.ErrBusy):
-		return refuse(contract.Unavailable, "The call with idempotency key %s is still running; repeat it in a moment", w.next.Key)
+		return refuse(contract.Unavailable, "The call with idempotency key %s is still running; repeat it in a moment", w.call.Continuation.Key)
 	case w.ran && w.tool.transactional:
 		return refuse(contract.Unavailable, "It is unknown whether %s was carried out; repeat it with the same idempotency key", w.tool.Name)
 	case w.ran:
@@ -161,7 +161,7 @@ func (w *work) keyError(ctx context.Context, err error) error {
 			w.tool.Name)
 	case errors.Is(err, idempotency.ErrUnknown):
 		return refuse(contract.Conflict, "It is unknown whether the call with idempotency key %s was carried out, because it was interrupted; "+
-			"check its effect, and use a new key if it was not", w.next.Key)
+			"check its effect, and use a new key if it was not", w.call.Continuation.Key)
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return err
 	default:
