@@ -13,7 +13,7 @@ import (
 )
 
 // These tests put back, delete, move and copy the data of a workspace, and take away its keys.
-// Nobody who was shut out may come in, and no approval may be used twice.
+// A caller that was refused before must stay refused, and no approval may be used twice.
 
 // ownKeys gives the workspace a key folder of its own, and returns its path.
 func (s *workspace) ownKeys() string {
@@ -257,7 +257,7 @@ func TestMovedAndCopied(t *testing.T) {
 	use(http.StatusUnauthorized)
 }
 
-// TestLostKeys takes away what is outside the workspace. Nobody may come in because of that.
+// TestLostKeys removes keys and anchor, or parts of them. Callers must still need a token.
 func TestLostKeys(t *testing.T) {
 	t.Parallel()
 	anchorFile := func(keys string) string {

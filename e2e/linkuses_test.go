@@ -209,7 +209,7 @@ func TestLinksAfterIdentity(t *testing.T) {
 }
 
 // TestForgedLinks checks that links that are forged, cut or edited are refused and recorded, and
-// that nobody can flood the records with them.
+// that the number of these records is limited.
 func TestForgedLinks(t *testing.T) {
 	t.Parallel()
 	s := newWorkspace(t, nil)

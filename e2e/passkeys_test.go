@@ -149,7 +149,7 @@ func checkOtherWays(t *testing.T, w *httpServer, id, person string, cookie http.
 }
 
 // checkSignedRecords: the records hold the signature, and audit verify names one that was changed,
-// even by somebody who seals the chain anew.
+// even if all hashes of the chain were computed again.
 func checkSignedRecords(t *testing.T, s *workspace, id string) {
 	t.Helper()
 	s.verifyAudit()
@@ -264,7 +264,7 @@ func checkSecondPasskey(t *testing.T, s *workspace) {
 		evaluate[bool](ada, `(() => { document.querySelector("#passkey-name").value = `+quoted(name)+`; return true })()`)
 		ada.enter(`form[data-passkey="/console/passkeys/add"] button`)
 	}
-	ada.verifies(first, false) // nobody confirms
+	ada.verifies(first, false) // the authenticator does not recognize the person
 	add("phone")
 	ada.waitForText("Nothing was signed")
 	ada.verifies(first, true)

@@ -21,9 +21,9 @@ import (
 // anchor compares the database with what the key folder knows about the workspace, and refuses to
 // work with a database that was replaced. It implements identity.Anchor.
 //
-// A database that replicas share holds what must not be forgotten itself, because each replica may
-// have a key folder of its own; whoever can restore it is the operator. Then the anchor only tells
-// one database from another.
+// A database that replicas share stores revocations and used approvals itself, because each replica
+// may have a key folder of its own, and only the operator can restore the database. Then the anchor
+// only tells one database from another.
 type anchor struct {
 	file     *keyfolder.Anchor
 	keys     *keyfolder.Folder

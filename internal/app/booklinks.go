@@ -219,7 +219,7 @@ func (a *App) serveLinks(ctx context.Context, ready func(base string)) error {
 		return errors.Join(err, l.Close())
 	}
 	mux := http.NewServeMux()
-	// Whoever can connect counts as the user of the session, because other users cannot.
+	// The server refuses other users of the machine, so each caller is the user of the session.
 	a.linked(authn, func(*http.Request) string { return cli.LocalPrincipal }, nil).Register(mux)
 	server := &httpserver.Server{Handler: mux, Log: a.log, EndStreams: func() {}}
 	ready("http://" + l.Addr().String())

@@ -42,7 +42,7 @@ func (a *anchor) withDatabase(ctx context.Context, do func(*sqlstore.DB) error) 
 	return errors.Join(do(db), db.Close())
 }
 
-// moved takes over what is known about the path that the workspace had before.
+// moved copies the anchor of the workspace's old path to its new path.
 func (a *anchor) moved(ctx context.Context) error {
 	return a.withDatabase(ctx, func(db *sqlstore.DB) error {
 		meta, err := db.Meta(ctx, "")
@@ -136,8 +136,9 @@ func stillThere(ctx context.Context, location, id string) error {
 		"\"remit trust --copied\"", file), err)
 }
 
-// copied makes the database one of this workspace, whoever else uses it or a copy of it: a host and
-// a container may share it under different paths. No token, session or approval in it counts here.
+// copied records the database as that of this workspace. Other workspaces may use it too: a host
+// and a container may share it under different paths. No token, session or approval in it is valid
+// here.
 func (a *anchor) copied(ctx context.Context) error {
 	return a.withDatabase(ctx, func(db *sqlstore.DB) error {
 		if err := a.file.Replace(a.now()); err != nil {

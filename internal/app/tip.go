@@ -89,7 +89,7 @@ func (k *tipKeeper) keep() error {
 	return nil
 }
 
-// newest returns the newest record in the files; the zero Tip if there is none.
+// newest returns the Tip of the last record in the files, or the zero Tip if they have none.
 func (k *tipKeeper) newest(ctx context.Context) (t keyfolder.Tip, err error) {
 	days, err := k.records.Days(ctx)
 	if err != nil || len(days) == 0 {

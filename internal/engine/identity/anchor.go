@@ -38,3 +38,45 @@ const (
 	anchorSession = "session "
 	anchorLinks   = "sign-in "
 )
+
+// applyAnchor marks a token as revoked that the anchor says was revoked, whatever the database
+// says.
+func (t *Tokens) applyAnchor(token *Token) error {
+	if t.Anchor == nil || !token.Revoked.IsZero() {
+		return nil
+	}
+	at, ended, err := t.Anchor.Ended(anchorToken + token.ID)
+	if err != nil {
+		return unreachable(err)
+	}
+	if ended {
+		token.Revoked = at
+	}
+	return nil
+}
+
+// voidUntil returns the time until which the anchor says that links and sessions of a person are
+// void.
+func (s *SignIn) voidUntil(name string) (until time.Time, err error) {
+	if s.Anchor == nil {
+		return until, nil
+	}
+	until, err = s.Anchor.VoidUntil(anchorLinks+name, anchorLinks+Everybody)
+	if err != nil {
+		return until, unreachable(err)
+	}
+	return until, nil
+}
+
+// hasEnded reports whether the anchor says that a session has ended, whatever the database says.
+func (s *SignIn) hasEnded(found *Session) (bool, error) {
+	if s.Anchor == nil {
+		return false, nil
+	}
+	_, ended, err := s.Anchor.Ended(anchorSession + found.Hash)
+	if err != nil {
+		return false, unreachable(err)
+	}
+	until, err := s.voidUntil(found.Name)
+	return ended || !until.IsZero() && !found.Created.After(until), err
+}

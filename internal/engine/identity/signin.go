@@ -171,32 +171,6 @@ func (s *SignIn) checkVoid(ctx context.Context, store SessionStore, claims linkC
 	return nil
 }
 
-// voidUntil returns the time until which the anchor says that links and sessions of a person are
-// void.
-func (s *SignIn) voidUntil(name string) (until time.Time, err error) {
-	if s.Anchor == nil {
-		return until, nil
-	}
-	until, err = s.Anchor.VoidUntil(anchorLinks+name, anchorLinks+Everybody)
-	if err != nil {
-		return until, unreachable(err)
-	}
-	return until, nil
-}
-
-// hasEnded reports whether the anchor says that a session has ended, whatever the database says.
-func (s *SignIn) hasEnded(found *Session) (bool, error) {
-	if s.Anchor == nil {
-		return false, nil
-	}
-	_, ended, err := s.Anchor.Ended(anchorSession + found.Hash)
-	if err != nil {
-		return false, unreachable(err)
-	}
-	until, err := s.voidUntil(found.Name)
-	return ended || !until.IsZero() && !found.Created.After(until), err
-}
-
 // touchEvery is the shortest interval between two notes that a person is active.
 const touchEvery = time.Minute
 

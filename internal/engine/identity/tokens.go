@@ -195,22 +195,6 @@ func (t *Tokens) List(ctx context.Context) ([]Token, error) {
 	return list, nil
 }
 
-// applyAnchor marks a token as revoked that the anchor says was revoked, whatever the database
-// says.
-func (t *Tokens) applyAnchor(token *Token) error {
-	if t.Anchor == nil || !token.Revoked.IsZero() {
-		return nil
-	}
-	at, ended, err := t.Anchor.Ended(anchorToken + token.ID)
-	if err != nil {
-		return unreachable(err)
-	}
-	if ended {
-		token.Revoked = at
-	}
-	return nil
-}
-
 // AnyCreated reports whether a token was ever created here. Revoked and expired tokens count: a
 // server that requires tokens must not stop requiring them when the last token ends. So do tokens
 // that are not ours: a copied database and a lost key look the same.
