@@ -11,6 +11,7 @@ import (
 
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
+	"remit/internal/engine/audit"
 	"remit/internal/engine/identity"
 	"remit/internal/engine/ratelimit"
 )
@@ -112,8 +113,9 @@ type work struct {
 	request  string     // the digest of the arguments of a keyed call
 	notes    Truncation // about the answer
 	remarks  jsontree.Value
-	ran      bool // the handler was started: it may have had effects
-	replayed bool // the answer is that of an earlier call
+	ran      bool          // the handler was started: it may have had effects
+	replayed bool          // the answer is that of an earlier call
+	effect   *audit.Effect // nil for a tool that only reads
 }
 
 // run is the policy of Remit: what happens to every call, in this order.
@@ -276,6 +278,8 @@ func (w *work) handle(ctx context.Context, invoke invocation) (answer jsontree.V
 		limited.seen = w.call.Continuation.Seen
 	}
 	if !w.tool.Hints.ReadOnly {
+		w.effect = audit.NewEffect(w.record(&Result{Tool: w.tool}, 0), w.engine.Audit)
+		limited.effect = w.effect
 		awaitEarlierWrites(limited)
 	}
 	if err := limited.Err(); err != nil {

@@ -91,7 +91,7 @@ func (r *Result) outcome() string {
 func (w *work) wrote() bool { return w.ran && !w.tool.Hints.ReadOnly }
 
 func (w *work) record(result *Result, took time.Duration) *audit.Record {
-	return &audit.Record{
+	r := &audit.Record{
 		Time:      w.started,
 		Principal: w.call.Principal,
 		Frontend:  w.call.Frontend,
@@ -105,6 +105,10 @@ func (w *work) record(result *Result, took time.Duration) *audit.Record {
 		Duration:  took,
 		Bytes:     len(result.Body),
 	}
+	if w.effect != nil {
+		r.Call = w.effect.Call
+	}
+	return r
 }
 
 // auditTimeout is how long a record may take to reach the disk.

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"remit/internal/engine/audit"
 	"remit/internal/engine/identity"
 )
 
@@ -18,7 +19,8 @@ type deadline struct {
 	caller Caller
 	grant  *identity.Grant
 	peer   Peer
-	seen   string // see Seen
+	seen   string        // see Seen
+	effect *audit.Effect // nil for a handler that only reads
 
 	mu     sync.Mutex
 	inner  context.Context // set when somebody waits
@@ -138,7 +140,8 @@ func Seen(ctx context.Context) string {
 	return seen
 }
 
-// Value also returns the engine, the caller, the grant, the client and what a person saw.
+// Value also returns the engine, the caller, the grant, the client, what a person saw and the
+// effect.
 func (d *deadline) Value(key any) any {
 	switch key.(type) {
 	case engineKey:
@@ -154,6 +157,9 @@ func (d *deadline) Value(key any) any {
 	case seenKey:
 		return d.seen
 	default:
+		if audit.IsEffectKey(key) {
+			return d.effect
+		}
 		return d.Context.Value(key)
 	}
 }

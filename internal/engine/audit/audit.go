@@ -28,6 +28,11 @@ type Record struct {
 	// Approved says what let a call pass that needs approval: the id of the request that a person
 	// approved, ByTerminal, or ByMode. It is "" for all other calls.
 	Approved string
+	// Call identifies the call, if it may have changed something: records, histories and the outbox
+	// of the database name it.
+	Call string
+	// Effect says what is about to be changed; only with the outcome Begun.
+	Effect   jsontree.Value
 	Duration time.Duration
 	Bytes    int // size of the answer
 }
@@ -88,6 +93,13 @@ func (r *Record) encode() []byte {
 	b = appendText(b, "outcome", r.Outcome)
 	if r.Approved != "" {
 		b = appendText(b, "approved", r.Approved)
+	}
+	if r.Call != "" {
+		b = appendText(b, "call", r.Call)
+	}
+	if r.Effect.Kind != jsontree.Null {
+		b = append(b, `,"effect":`...)
+		b = r.Effect.Append(b)
 	}
 	b = append(b, `,"micros":`...)
 	b = strconv.AppendInt(b, r.Duration.Microseconds(), 10)

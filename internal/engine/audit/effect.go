@@ -1,0 +1,102 @@
+package audit
+
+import (
+	"context"
+	"crypto/rand"
+	"sync/atomic"
+
+	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
+)
+
+// Effect ties what a call changes to the record of the call, so that neither exists without the
+// other. The context of everything that may change something carries one.
+//
+// A store that changes a database adds the record to the outbox of that database, in the same
+// transaction. A store that changes something else calls Begin first: if that record cannot be
+// stored, nothing is changed.
+type Effect struct {
+	// Call identifies the call in records, in the outbox and in the histories of stores. It is
+	// random.
+	Call string
+
+	record Record // of the call, as if it succeeded
+	writer Writer
+	state  atomic.Uint32
+}
+
+// Writer writes records. Log is one.
+type Writer interface {
+	Write(ctx context.Context, r *Record, durable bool) error
+}
+
+// The states of an effect.
+const (
+	untouched = iota // nothing was changed yet
+	begun            // a record with the outcome Begun is stored
+	inOutbox         // a transaction was started that changes something and adds the record
+)
+
+// Begun is the outcome of a record that is stored before an effect outside of the database. Another
+// record of the same call follows it, or recovery adds one.
+const Begun = "begun"
+
+// NewEffect returns the effect of a call. r is the record of the call if it succeeds; writer stores
+// it.
+func NewEffect(r *Record, writer Writer) *Effect {
+	e := &Effect{Call: rand.Text(), record: *r, writer: writer}
+	e.record.Call = e.Call
+	return e
+}
+
+type effectKey struct{}
+
+// WithEffect returns a context that carries an effect.
+func WithEffect(ctx context.Context, e *Effect) context.Context {
+	return context.WithValue(ctx, effectKey{}, e)
+}
+
+// EffectFrom returns the effect that a context carries, or nil.
+func EffectFrom(ctx context.Context) *Effect {
+	e, _ := ctx.Value(effectKey{}).(*Effect)
+	return e
+}
+
+// IsEffectKey reports whether key is the key of WithEffect. It is for contexts that carry the
+// effect in a field.
+func IsEffectKey(key any) bool {
+	_, is := key.(effectKey)
+	return is
+}
+
+// Begin stores a record that says what is about to be changed outside of the database, and returns
+// when it is on disk. change describes it such that recovery can find out whether it was made; it
+// holds hashes and sizes, no content. Begin does nothing if ctx carries no effect.
+func Begin(ctx context.Context, change jsontree.Value) error {
+	e := EffectFrom(ctx)
+	if e == nil {
+		return nil
+	}
+	r := e.record
+	r.Outcome, r.Effect = Begun, change
+	if err := e.writer.Write(ctx, &r, true); err != nil {
+		return contract.Errorf(contract.Unavailable,
+			"The audit record cannot be written, so nothing was changed; try again later").Because(err)
+	}
+	e.state.Store(begun)
+	return nil
+}
+
+// OutboxRecord returns the record for the outbox, as if the call succeeded. The caller adds it in
+// the transaction that makes the change.
+func (e *Effect) OutboxRecord() []byte {
+	e.state.Store(inOutbox)
+	return e.record.encode()
+}
+
+// HasBegun reports whether a record of the call is stored already with the outcome Begun.
+func (e *Effect) HasBegun() bool { return e != nil && e.state.Load() == begun }
+
+// IsInOutbox reports whether a transaction was started that adds the record of the call. If the
+// call succeeded, the record is in the outbox.
+func (e *Effect) IsInOutbox() bool { return e != nil && e.state.Load() == inOutbox }
