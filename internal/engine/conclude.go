@@ -180,7 +180,7 @@ type TruncationReporter interface {
 	Truncation() Truncation
 }
 
-// Truncation tell the caller about an answer that was truncated without a cursor.
+// Truncation tells the caller about an answer that was truncated without a cursor.
 type Truncation struct {
 	Truncated bool // the list is incomplete
 	// Total is how many elements there are; -1 if unknown. Not set if the answer is complete.
