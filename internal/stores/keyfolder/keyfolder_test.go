@@ -73,6 +73,7 @@ func TestFolderOfOthers(t *testing.T) {
 		}
 		return f
 	}
+	fixes := map[string]string{"mode of the folder": "run chmod 700 FOLDER", "mode of the key": "run chmod 600 FOLDER/approvals.key"}
 	for name, spoil := range map[string]func(f *Folder) (*Folder, error){
 		"mode of the folder": func(f *Folder) (*Folder, error) { return f, os.Chmod(f.Path(), 0o755) },
 		"mode of the key":    func(f *Folder) (*Folder, error) { return f, os.Chmod(f.KeyFile(), 0o644) },
@@ -111,8 +112,9 @@ func TestFolderOfOthers(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if _, err := f.Key(); err == nil {
-				t.Error("it was accepted")
+			_, err = f.Key()
+			if fix := strings.Replace(fixes[name], "FOLDER", f.Path(), 1); err == nil || !strings.Contains(err.Error(), fix) {
+				t.Errorf("%v; want an error with %q", err, fix)
 			}
 		})
 	}

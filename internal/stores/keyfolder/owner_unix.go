@@ -21,7 +21,11 @@ func checkOwner(name string, info fs.FileInfo) error {
 		return fmt.Errorf("%s belongs to another user (uid %d), who could approve in your name; name a folder of your own "+
 			"with --keys or REMIT_KEYS", name, system.Uid)
 	case info.Mode().Perm()&0o077 != 0:
-		return fmt.Errorf("%s has mode %o, so that other users could approve in your name; run chmod go= %s", name, info.Mode().Perm(), name)
+		private := 0o600
+		if info.IsDir() {
+			private = 0o700
+		}
+		return fmt.Errorf("%s has mode %o, so that other users could approve in your name; run chmod %o %s", name, info.Mode().Perm(), private, name)
 	}
 	return nil
 }
