@@ -243,7 +243,7 @@ func TestMovedAndCopied(t *testing.T) {
 	s.copyFolder(second, third)
 	s.root = third
 	use(http.StatusServiceUnavailable)
-	if got := s.person("trust", "--moved", "--root", s.root); got.code == 0 || !strings.Contains(got.errOut, "still at") {
+	if got := s.person("trust", "--moved", "--root", s.root); got.code == 0 || !strings.Contains(got.errOut, "still at") || asked(got) {
 		t.Errorf("a copy counts as moved: %+v", got)
 	}
 	s.mustRun("trust", "--copied")
@@ -253,9 +253,18 @@ func TestMovedAndCopied(t *testing.T) {
 	}
 	s.root = second
 	use(http.StatusOK)
+	if got := s.person("trust", "--moved", "--root", s.root); got.code == 0 || !strings.Contains(got.errOut, "nothing to do") || asked(got) {
+		t.Errorf("nothing was moved: %+v", got)
+	}
+	if got := s.person("trust", "--copied", "--root", t.TempDir()); got.code == 0 || !strings.Contains(got.errOut, "no database") || asked(got) {
+		t.Errorf("nothing was copied: %+v", got)
+	}
 	s.mustRun("token", "reset")
 	use(http.StatusUnauthorized)
 }
+
+// asked reports whether the person was asked for consent.
+func asked(got outcome) bool { return strings.Contains(got.errOut, "[y/N]") }
 
 // TestLostKeys removes keys and anchor, or parts of them. Callers must still need a token.
 func TestLostKeys(t *testing.T) {

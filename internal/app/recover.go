@@ -28,6 +28,21 @@ func (a *App) Recover(ctx context.Context, how cli.Recovery) error {
 	return fmt.Errorf("unknown recovery %d", how)
 }
 
+// CanRecover implements cli.Workspace.
+func (a *App) CanRecover(ctx context.Context, how cli.Recovery) error {
+	switch how {
+	case cli.Moved:
+		return a.anchor.withDatabase(ctx, func(db *sqlstore.DB) error {
+			_, _, err := a.anchor.findMoved(ctx, db)
+			return err
+		})
+	case cli.Copied:
+		return a.anchor.withDatabase(ctx, func(*sqlstore.DB) error { return nil })
+	case cli.NewData, cli.ResetTokens:
+	}
+	return nil
+}
+
 // withDatabase opens the database without checking whose it is. It creates none.
 func (a *anchor) withDatabase(ctx context.Context, do func(*sqlstore.DB) error) error {
 	if file, ok := sqlstore.File(a.database.url); ok {
@@ -45,14 +60,7 @@ func (a *anchor) withDatabase(ctx context.Context, do func(*sqlstore.DB) error) 
 // moved copies the anchor of the workspace's old path to its new path.
 func (a *anchor) moved(ctx context.Context) error {
 	return a.withDatabase(ctx, func(db *sqlstore.DB) error {
-		meta, err := db.Meta(ctx, "")
-		if err != nil {
-			return err
-		}
-		if state, err := a.file.State(); err == nil && meta.DataID != "" && state.Data[a.location] == meta.DataID {
-			return errors.New("there is nothing to do: the workspace is known at this path")
-		}
-		root, err := a.findOld(ctx, meta.DataID)
+		id, root, err := a.findMoved(ctx, db)
 		if err != nil {
 			return err
 		}
@@ -64,15 +72,28 @@ func (a *anchor) moved(ctx context.Context) error {
 			if err := c.Import(old.Anchor()); err != nil {
 				return err
 			}
-			return a.giveID(ctx, c, db, meta.DataID)
+			return a.giveID(ctx, c, db, id)
 		})
 		if err != nil {
 			return err
 		}
 		return errors.Join(
-			old.Anchor().Change(a.now(), func(c *keyfolder.Change) error { return forget(c, meta.DataID) }),
+			old.Anchor().Change(a.now(), func(c *keyfolder.Change) error { return forget(c, id) }),
 			a.keys.Workspace(a.root).CopyDocuments(old))
 	})
+}
+
+// findMoved returns the id of a database that was moved here, and the path that it was moved from.
+func (a *anchor) findMoved(ctx context.Context, db *sqlstore.DB) (id, root string, err error) {
+	meta, err := db.Meta(ctx, "")
+	if err != nil {
+		return "", "", err
+	}
+	if state, err := a.file.State(); err == nil && meta.DataID != "" && state.Data[a.location] == meta.DataID {
+		return "", "", errors.New("there is nothing to do: the workspace is known at this path")
+	}
+	root, err = a.findOld(ctx, meta.DataID)
+	return meta.DataID, root, err
 }
 
 // forget removes a database from all its locations: at none of them it is that of the old path.

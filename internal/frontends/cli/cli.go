@@ -62,6 +62,8 @@ type Workspace interface {
 	// PingDatabase checks that the database can be used, if the workspace stores anything there.
 	// Calls open the database themselves, but this error tells the operator more about the cause.
 	PingDatabase(ctx context.Context) error
+	// CanRecover returns why a workspace cannot be recovered in this way. It changes nothing.
+	CanRecover(ctx context.Context, how Recovery) error
 	// Recover makes a workspace usable again whose data is in doubt, in the way that a person has
 	// chosen at a terminal.
 	Recover(ctx context.Context, how Recovery) error

@@ -46,6 +46,10 @@ var recoveries = map[Recovery]struct{ action, question, done string }{
 func (p *Program) recover(how Recovery) runFunc {
 	return p.with(func(cmd *cobra.Command, w Workspace, _ []string) error {
 		r := recoveries[how]
+		if err := w.CanRecover(cmd.Context(), how); err != nil { // so that nobody consents in vain
+			refuse(cmd.Context(), w.Identity(), action(r.action), err)
+			return err
+		}
 		if err := p.requireConsent(cmd.Context(), w.Identity(), action(r.action), r.question); err != nil {
 			return err
 		}
