@@ -180,6 +180,14 @@ func TestDeletedData(t *testing.T) {
 			w.end()
 			w = s.serve("--toolsets", "tasks,booster", "--log-level", "error")
 			check(w)
+			got := s.remit("doctor", "--root", s.root)
+			if got.code == 0 || strings.Contains(got.out, "Remit creates it") || !strings.Contains(got.out, "is missing, although it was in use") {
+				t.Errorf("doctor: %s", got.out)
+			}
+			got = s.remit("tasks", "add", "Milk", "--user", "ada", "--root", s.root)
+			if got.code == 0 || strings.Count(got.errOut, "remit trust --new-data") != 1 {
+				t.Errorf("a command says %d times what to do: %s", strings.Count(got.errOut, "remit trust --new-data"), got.errOut)
+			}
 			if got := s.remit("trust", "--new-data", "--root", s.root); got.code == 0 {
 				t.Error("a command without a person decided")
 			}
@@ -221,12 +229,28 @@ func TestMovedAndCopied(t *testing.T) {
 			t.Errorf("without a token in %s: %s", s.root, got.body)
 		}
 	}
+	// Callers without a token are told as well what the operator has to do.
+	tellsWay := func() {
+		t.Helper()
+		w := s.serve("--toolsets", "tasks", "--log-level", "error")
+		defer w.end()
+		for route, body := range map[string]string{
+			"/tools/list_tasks": `{"user_id":"ada"}`,
+			"/mcp":              `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}`,
+		} {
+			got := w.post(route, body, nil)
+			if text := string(got.body); !strings.Contains(text, "remit trust --moved") || !strings.Contains(text, "remit trust --copied") {
+				t.Errorf("%s without a token in %s: %d %s", route, s.root, got.status, text)
+			}
+		}
+	}
 	use(http.StatusOK)
 
 	second := filepath.Join(parent, "second")
 	s.check(os.Rename(s.root, second))
 	s.root = second
 	use(http.StatusServiceUnavailable)
+	tellsWay()
 	s.mustRun("trust", "--moved")
 	use(http.StatusOK)
 	if got := s.mustRun("tasks", "list", "--user", "ada"); !strings.Contains(got.out, "Milk") {

@@ -36,12 +36,17 @@ type Grant struct {
 	Elicits bool
 	// Credential is what the caller authenticated with. The links that it gets end with it.
 	Credential Credential
+
+	unverifiable error
 }
 
-// GrantUnverifiable is the grant of an anonymous caller while the server cannot find out whether
-// callers must authenticate. It allows nothing. The caller should try again instead of getting a
-// token.
-var GrantUnverifiable = &Grant{}
+// UnverifiableGrant returns the grant of an anonymous caller while the server cannot find out
+// whether callers must authenticate, and why. It allows nothing. The caller should try again
+// instead of getting a token.
+func UnverifiableGrant(why error) *Grant { return &Grant{unverifiable: why} }
+
+// IsUnverifiable reports whether it is not known if the caller must authenticate.
+func (g *Grant) IsUnverifiable() bool { return g != nil && g.unverifiable != nil }
 
 // Allows returns nil if the grant includes the reading, or the writing, tools of a set, and a
 // *ScopeError otherwise.
@@ -79,8 +84,12 @@ var ErrAnonymous = errors.New("the call has no credentials")
 // AnonymousError returns the error for an anonymous caller of something that requires identity.
 // what names it.
 func AnonymousError(g *Grant, what string) error {
-	if g == GrantUnverifiable {
-		return contract.Errorf(contract.Unavailable, "Credentials cannot be checked right now; try again, or see what remit doctor says")
+	if g.IsUnverifiable() {
+		if own, ok := errors.AsType[*contract.Error](g.unverifiable); ok && own.Kind == contract.Unavailable {
+			return own
+		}
+		return contract.Errorf(contract.Unavailable, "Credentials cannot be checked right now; try again, or see what remit doctor says").
+			Because(g.unverifiable)
 	}
 	return contract.Errorf(contract.Denied, "%s requires an authenticated caller; send a token", what).Because(ErrAnonymous)
 }

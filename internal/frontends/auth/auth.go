@@ -110,14 +110,10 @@ func (d *Authenticator) Identity(r *http.Request) identity.Identity {
 		}
 		return identity.Identity{} // Guard did not check these credentials
 	}
-	switch {
-	case !d.Required(r.Context()):
+	if !d.Required(r.Context()) {
 		return d.LocalIdentity
-	case d.requirement.unsure.Load():
-		return identity.Identity{Grant: identity.GrantUnverifiable}
-	default:
-		return identity.Identity{}
 	}
+	return identity.Identity{Grant: d.requirement.unsure.Load()}
 }
 
 // StillAllowed reports whether a request that was accepted earlier would be accepted now. It is for
@@ -125,7 +121,7 @@ func (d *Authenticator) Identity(r *http.Request) identity.Identity {
 func (d *Authenticator) StillAllowed(r *http.Request) bool {
 	if r.Header["Authorization"] == nil {
 		who := d.Identity(r)
-		return who.Principal != "" || who.Grant == identity.GrantUnverifiable
+		return who.Principal != "" || who.Grant.IsUnverifiable()
 	}
 	// The client may have disconnected already.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), d.lookupTimeout())
@@ -141,8 +137,10 @@ func (d *Authenticator) StillAllowed(r *http.Request) bool {
 // not public.
 func (d *Authenticator) RequireIdentity(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if who := d.Identity(r); who.Grant == identity.GrantUnverifiable {
-			d.refuse(w, r, unavailable())
+		if who := d.Identity(r); who.Grant.IsUnverifiable() {
+			ref := unavailable()
+			ref.message = contract.AsError(identity.AnonymousError(who.Grant, "")).Message
+			d.refuse(w, r, ref)
 			return
 		} else if who.Principal == "" {
 			d.refuse(w, r, unauthenticated(""))
@@ -277,10 +275,10 @@ const (
 
 // requirement caches whether callers must send a token.
 type requirement struct {
-	seen   atomic.Bool  // a token has existed since the start
-	last   atomic.Bool  // the result of the last check
-	unsure atomic.Bool  // whether the last check failed
-	until  atomic.Int64 // when the result expires, in Unix nanoseconds
+	seen   atomic.Bool                    // a token has existed since the start
+	last   atomic.Bool                    // the result of the last check
+	unsure atomic.Pointer[identity.Grant] // of anonymous callers, if the last check failed
+	until  atomic.Int64                   // when the result expires, in Unix nanoseconds
 	mu     sync.Mutex
 }
 
@@ -303,11 +301,11 @@ func (d *Authenticator) Required(ctx context.Context) bool {
 // tokens exist, where Required may use a result that is a second old.
 func (d *Authenticator) CheckAnonymous(ctx context.Context) error {
 	d.requirement.until.Store(0)
-	switch {
-	case !d.Required(ctx):
+	if !d.Required(ctx) {
 		return nil
-	case d.requirement.unsure.Load():
-		return identity.AnonymousError(identity.GrantUnverifiable, "")
+	}
+	if unsure := d.requirement.unsure.Load(); unsure.IsUnverifiable() {
+		return identity.AnonymousError(unsure, "")
 	}
 	return contract.Errorf(contract.Denied, "it was issued to an anonymous caller, and this server requires a token now")
 }
@@ -337,14 +335,16 @@ func (d *Authenticator) checkTokens(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.lookupTimeout())
 	defer cancel()
 	found, err := d.Tokens.AnyCreated(ctx)
+	var unsure *identity.Grant
 	if err != nil {
 		d.Log.Warn("check for tokens failed; callers must send a token", "error", err)
+		unsure = identity.UnverifiableGrant(err)
 	}
+	n.unsure.Store(unsure)
 	if found {
 		n.seen.Store(true)
 		d.Log.Info("a token exists; callers must send one from now on")
 	}
-	n.unsure.Store(err != nil)
 	n.last.Store(found || err != nil)
 	n.until.Store(d.Now().Add(tokenPollInterval).UnixNano())
 	return n.last.Load()
