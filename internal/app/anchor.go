@@ -63,9 +63,20 @@ func locationOf(address string) string {
 
 // doubtError says that the database is not known to be the one of this workspace. Until a person
 // decides, nothing is written.
-type doubtError struct{ why, fix string }
+type doubtError struct {
+	why, fix string
+	cause    error // for the operator, because it may name a host path; or nil
+}
 
-func (e *doubtError) Error() string { return "the database is in doubt" }
+func (e *doubtError) Error() string { return "the database is in doubt" + e.Detail() }
+
+// Detail returns what only the operator is told.
+func (e *doubtError) Detail() string {
+	if e.cause == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (%v)", e.cause)
+}
 
 // unavailable returns the error for callers.
 func (e *doubtError) unavailable() error {
@@ -73,7 +84,7 @@ func (e *doubtError) unavailable() error {
 }
 
 func doubt(fix, format string, args ...any) error {
-	e := &doubtError{fmt.Sprintf(format, args...), fix}
+	e := &doubtError{why: fmt.Sprintf(format, args...), fix: fix}
 	return e.unavailable()
 }
 
@@ -81,7 +92,8 @@ const (
 	fixMoved = `if the workspace was moved, a person runs "remit trust --moved" at a terminal; if it is a copy, or the key ` +
 		`folder was lost, "remit trust --copied"`
 	fixNewData = `put the right one back, or a person runs "remit trust --new-data" at a terminal to go on with what is there now`
-	fixKeys    = `put that right, restore the key folder from a backup, or a person runs "remit trust --copied" at a terminal`
+	fixDamaged = `put a backup in its place, or move it away, and a person runs "remit trust --new-data" at a terminal to start anew`
+	fixKeys    = `put right what "remit doctor" says, restore the key folder from a backup, or a person runs "remit trust --copied" at a terminal`
 )
 
 // mayCreate returns an error if the database must exist already.
@@ -118,12 +130,16 @@ func (a *anchor) expects() bool {
 }
 
 func unreadable(err error) error {
-	return doubt(fixKeys, "What the key folder knows about this workspace cannot be used (%v)", err)
+	e := &doubtError{"What the key folder knows about this workspace cannot be used", fixKeys, err}
+	return e.unavailable()
 }
 
 // settle checks that an opened database is the one of this workspace. It gives a new one an id.
 func (a *anchor) settle(ctx context.Context, db *sqlstore.DB) error {
 	meta, err := db.Meta(ctx, a.file.Name())
+	if errors.Is(err, sqlstore.ErrNoMeta) {
+		return doubt(fixDamaged, "The database is damaged, or not one of Remit's: its table meta is missing")
+	}
 	if err != nil {
 		return err
 	}

@@ -30,17 +30,29 @@ func (a *App) Recover(ctx context.Context, how cli.Recovery) error {
 
 // CanRecover implements cli.Workspace.
 func (a *App) CanRecover(ctx context.Context, how cli.Recovery) error {
-	switch how {
-	case cli.Moved:
-		return a.anchor.withDatabase(ctx, func(db *sqlstore.DB) error {
-			_, _, err := a.anchor.findMoved(ctx, db)
-			return err
-		})
-	case cli.Copied:
-		return a.anchor.withDatabase(ctx, func(*sqlstore.DB) error { return nil })
-	case cli.NewData, cli.ResetTokens:
+	isThere := a.database.isShared() || a.database.stat() != nil
+	if how == cli.ResetTokens || how == cli.NewData && !isThere {
+		return nil
 	}
-	return nil
+	if isThere {
+		empty, err := a.database.isEmpty(ctx) // opening it would create the tables
+		switch {
+		case err != nil:
+			return err
+		case empty && how == cli.Moved:
+			return errors.New("nothing was moved here: the database is empty")
+		case empty:
+			return nil
+		}
+	}
+	return a.anchor.withDatabase(ctx, func(db *sqlstore.DB) (err error) {
+		if how == cli.Moved {
+			_, _, err = a.anchor.findMoved(ctx, db)
+		} else {
+			_, err = db.Meta(ctx, "")
+		}
+		return err
+	})
 }
 
 // withDatabase opens the database without checking whose it is. It creates none.
@@ -54,7 +66,11 @@ func (a *anchor) withDatabase(ctx context.Context, do func(*sqlstore.DB) error) 
 	if err != nil {
 		return err
 	}
-	return errors.Join(do(db), db.Close())
+	err = errors.Join(do(db), db.Close())
+	if errors.Is(err, sqlstore.ErrNoMeta) {
+		err = fmt.Errorf("%w; %s", err, fixDamaged)
+	}
+	return err
 }
 
 // moved copies the anchor of the workspace's old path to its new path.

@@ -62,7 +62,7 @@ type Workspace interface {
 	// PingDatabase checks that the database can be used, if the workspace stores anything there.
 	// Calls open the database themselves, but this error tells the operator more about the cause.
 	PingDatabase(ctx context.Context) error
-	// CanRecover returns why a workspace cannot be recovered in this way. It changes nothing.
+	// CanRecover returns why a workspace cannot be recovered in this way, before anybody is asked.
 	CanRecover(ctx context.Context, how Recovery) error
 	// Recover makes a workspace usable again whose data is in doubt, in the way that a person has
 	// chosen at a terminal.
@@ -152,10 +152,20 @@ func (p *Program) Main(ctx context.Context) int {
 
 // message returns the text of an error without the kind that contract.Error adds for logs.
 func message(err error) string {
-	if e, ok := errors.AsType[*contract.Error](err); ok {
-		return e.Message
+	e, ok := errors.AsType[*contract.Error](err)
+	if !ok {
+		return err.Error()
 	}
-	return err.Error()
+	if d, ok := errors.AsType[detailedError](err); ok {
+		return e.Message + d.Detail()
+	}
+	return e.Message
+}
+
+// detailedError is an error with details for the operator that no other caller may see.
+type detailedError interface {
+	error
+	Detail() string
 }
 
 // isCobraUsage reports whether err is one of cobra's own usage errors, which have no type.

@@ -35,6 +35,9 @@ func IsEmpty(ctx context.Context, url string, folder *os.File) (empty bool, err 
 	return known == 0, wrap("open database", errors.Join(err, db.Close()))
 }
 
+// ErrNoMeta reports that the table is missing in which the database says which one it is.
+var ErrNoMeta = errors.New("the database is damaged, or not one of Remit's")
+
 // Meta is what the database says about itself.
 type Meta struct {
 	// DataID tells this database from all others; "" for one that has none yet.
@@ -61,6 +64,9 @@ FROM meta`
 // Meta returns what the database says about itself, and about the anchor with this name.
 func (db *DB) Meta(ctx context.Context, anchor string) (Meta, error) {
 	m, err := findOne(ctx, db.reader(ctx), selectMeta, scanMeta, metaSequence+anchor)
+	if isMissingTable(err) {
+		err = fmt.Errorf("%w: %w", ErrNoMeta, err)
+	}
 	return m, wrap("read the id of the database", err)
 }
 
