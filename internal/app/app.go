@@ -132,6 +132,8 @@ type App struct {
 	sessions  *sessions.Recorder
 	known     []*contract.Set // all sets
 	sets      []*contract.Set // the selected sets
+
+	saidDoubt atomic.Bool // that nothing is recorded while the database is in doubt
 }
 
 var _ cli.Workspace = (*App)(nil)
@@ -219,7 +221,20 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 
 // reportLost logs that audit records were lost, because no caller gets that error.
 func (a *App) reportLost(err error) {
+	if a.isDoubt(err) {
+		return
+	}
 	a.log.Warn("audit records of reads are being lost; set --data to a writable folder, or check the database", "error", err)
+}
+
+// isDoubt reports whether records are lost because the database is in doubt. It logs that once: who
+// needs the database gets an error that says more.
+func (a *App) isDoubt(err error) bool {
+	_, ok := errors.AsType[*doubtError](err)
+	if ok && !a.saidDoubt.Swap(true) {
+		a.log.Warn("nothing is recorded while the database is in doubt; \"remit doctor\" says why")
+	}
+	return ok
 }
 
 // hiddenFrom returns the paths that no tool may reach: Remit's own data, keys and configuration, at
@@ -375,7 +390,7 @@ func (a *App) Close() error {
 		a.log.Info("calls", "tool", l.Tool, "outcome", l.Outcome, "calls", l.Calls, "p50", l.P50, "p95", l.P95, "p99", l.P99)
 	}
 	err := errors.Join(a.closeKnowledge(), a.code.close(), a.storage.memoryEnd.Close())
-	if auditErr := a.storage.recordsEnd.Close(); auditErr != nil {
+	if auditErr := a.storage.recordsEnd.Close(); auditErr != nil && !a.isDoubt(auditErr) {
 		a.log.Warn("audit records of reads were lost", "error", auditErr)
 	}
 	a.tips.close()

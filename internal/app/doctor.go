@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"strings"
 	"time"
 
@@ -17,9 +19,25 @@ var _ cli.Checker = (*App)(nil)
 // Checks checks the stores and services of the workspace. It opens what calls would open, and sends
 // one short text to the embedding service, if one is configured.
 func (a *App) Checks(ctx context.Context) []cli.Check {
-	checks := []cli.Check{a.checkDatabase(ctx), a.checkAudit(ctx), a.checkBooks(ctx), a.checkEmbeddings(ctx)}
-	checks = append(checks, a.checkKeys())
+	checks := a.checkData()
+	checks = append(checks, a.checkDatabase(ctx), a.checkAudit(ctx), a.checkBooks(ctx), a.checkEmbeddings(ctx), a.checkKeys())
 	return append(checks, a.checkTokens(ctx)...)
+}
+
+// checkData reports a data folder that is missing although it was in use.
+func (a *App) checkData() []cli.Check {
+	folder := a.settings.Data
+	state, err := a.anchor.file.State()
+	if err != nil || state.Data[a.anchor.location] == "" || a.stores.data.mayCreate == nil {
+		return nil // it may be new
+	}
+	if _, err := os.Lstat(folder); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return []cli.Check{{
+		Name: "data", Status: cli.StatusFail, Finding: folder + " is missing, although it was in use",
+		Fix: "Put it back or mount its volume; if it was deleted on purpose, a person runs \"remit trust --new-data\" at a terminal.",
+	}}
 }
 
 func (a *App) checkDatabase(ctx context.Context) cli.Check {
@@ -36,7 +54,7 @@ func (a *App) checkDatabase(ctx context.Context) cli.Check {
 	var inDoubt *doubtError
 	switch {
 	case errors.As(err, &inDoubt):
-		c.Status, c.Finding, c.Fix = cli.StatusFail, inDoubt.why, "Nothing is written until this is decided: "+inDoubt.fix+"."
+		c.Status, c.Finding, c.Fix = cli.StatusFail, inDoubt.why+inDoubt.Detail(), "Nothing is written until this is decided: "+inDoubt.fix+"."
 	case errors.As(err, &newer):
 		c.Status, c.Finding, c.Fix = cli.StatusFail, err.Error(), "A newer Remit has used it. Use that Remit, or "+
 			"choose another database with --database."

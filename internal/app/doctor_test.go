@@ -2,12 +2,15 @@ package app
 
 import (
 	"database/sql"
+	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
+	"remit/internal/contract"
 	"remit/internal/engine/identity"
 	"remit/internal/frontends/cli"
 	"remit/internal/stores/blob/s3test"
@@ -45,6 +48,111 @@ func TestNewerDatabaseIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c := finding(t, openHere(t, here), "database"); c.Status != cli.StatusFail || !strings.HasPrefix(c.Fix, "A newer Remit has used it.") {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestDatabaseWithoutMeta checks that a database which cannot say whose it is counts as damaged, and
+// that every way out says what to do.
+func TestDatabaseWithoutMeta(t *testing.T) {
+	root := t.TempDir()
+	data := filepath.Join(root, ".remit")
+	here := func(s *cli.Settings) {
+		s.Root, s.Data, s.Database = root, data, "sqlite://"+filepath.Join(data, "remit.db")
+	}
+	if _, err := openHere(t, here).database.open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", filepath.Join(data, "remit.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), "DROP TABLE meta"); err != nil {
+		t.Fatal(err)
+	}
+	a := openHere(t, here)
+	c := finding(t, a, "database")
+	if c.Status != cli.StatusFail || !strings.HasPrefix(c.Finding, "The database is damaged") || !strings.Contains(c.Fix, "put a backup in its place") {
+		t.Errorf("%+v", c)
+	}
+	for _, how := range []cli.Recovery{cli.Moved, cli.Copied, cli.NewData} {
+		err := a.CanRecover(t.Context(), how)
+		if err == nil || !strings.Contains(err.Error(), "the database is damaged") || !strings.Contains(err.Error(), "move it away") {
+			t.Errorf("recovery %d: %v", how, err)
+		}
+	}
+}
+
+// TestEmptyDatabaseStaysEmpty checks that looking whether a workspace can be recovered creates no
+// tables.
+func TestEmptyDatabaseStaysEmpty(t *testing.T) {
+	a := openHere(t, func(*cli.Settings) {})
+	if err := os.Mkdir(a.settings.Data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(a.settings.Data, "remit.db")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for how, isRefused := range map[cli.Recovery]bool{cli.Moved: true, cli.Copied: false, cli.NewData: false} {
+		if err := a.CanRecover(t.Context(), how); (err != nil) != isRefused {
+			t.Errorf("recovery %d: %v", how, err)
+		}
+		if info, err := os.Stat(file); err != nil || info.Size() > 0 {
+			t.Errorf("after recovery %d the database has %d bytes, error %v", how, info.Size(), err)
+		}
+	}
+}
+
+// TestUnusableKeysAreExplained checks that only the operator is told the path of a key folder that
+// cannot be used.
+func TestUnusableKeysAreExplained(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no such modes")
+	}
+	a := openHere(t, func(*cli.Settings) {})
+	_, err := a.database.open(t.Context())
+	if _, keyErr := a.keys.Key(); err != nil || keyErr != nil {
+		t.Fatal(err, keyErr)
+	}
+	if err := os.Chmod(a.keys.Path(), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	again := openHere(t, func(s *cli.Settings) { *s = a.settings })
+	_, err = again.anchor.Place()
+	var refused *contract.Error
+	if !errors.As(err, &refused) || strings.Contains(refused.Message, a.keys.Path()) {
+		t.Errorf("callers are told: %v", err)
+	}
+	if e, ok := errors.AsType[*doubtError](err); !ok || !strings.Contains(e.Detail(), "chmod 700 "+a.keys.Path()) {
+		t.Errorf("the operator is told: %v", err)
+	}
+}
+
+// TestMissingData checks that a data folder which was in use and is missing is a problem, and that
+// one which was never created is none.
+func TestMissingData(t *testing.T) {
+	root := t.TempDir()
+	data := filepath.Join(root, ".remit")
+	here := func(s *cli.Settings) {
+		s.Root, s.Data, s.Database = root, data, "sqlite://"+filepath.Join(data, "remit.db")
+	}
+	a := openHere(t, here)
+	if checks := a.checkData(); checks != nil {
+		t.Errorf("before the first call: %+v", checks)
+	}
+	if _, err := a.database.open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if checks := a.checkData(); checks != nil {
+		t.Errorf("in use: %+v", checks)
+	}
+	if err := os.RemoveAll(data); err != nil {
+		t.Fatal(err)
+	}
+	c := finding(t, openHere(t, here), "data")
+	if c.Status != cli.StatusFail || !strings.Contains(c.Finding, "is missing") || !strings.Contains(c.Fix, "remit trust --new-data") {
 		t.Errorf("%+v", c)
 	}
 }

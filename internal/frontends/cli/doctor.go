@@ -75,8 +75,11 @@ func (p *Program) runChecks(cmd *cobra.Command) []Check {
 	checks = append(checks, checkConfiguration(&settings), checkWorkspace(&settings))
 	checks = append(checks, checkData(&settings)...)
 	checks = append(checks, p.checkAddress(cmd.Context(), &settings))
-	checks = append(checks, p.checkOpened(cmd, settings)...)
-	return append(checks, p.checkClients()...)
+	opened := p.checkOpened(cmd, settings)
+	checks = slices.DeleteFunc(checks, func(c Check) bool { // the workspace knows more than its paths say
+		return slices.ContainsFunc(opened, func(own Check) bool { return own.Name == c.Name })
+	})
+	return slices.Concat(checks, opened, p.checkClients())
 }
 
 // checkOpened opens the workspace and runs its own checks.
