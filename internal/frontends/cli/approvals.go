@@ -60,37 +60,10 @@ func (p *Program) printRequests(requests []approval.Request) {
 	t.write(p.Stdout)
 }
 
-// requestView is the JSON form of a request.
-type requestView struct {
-	ID        string         `json:"id"`
-	State     string         `json:"state"`
-	Tool      string         `json:"tool"`
-	Version   string         `json:"version"`
-	Digest    string         `json:"digest"`
-	Principal string         `json:"principal"`
-	Arguments jsontree.Value `json:"arguments"`
-	CreatedAt time.Time      `json:"created_at"`
-	ExpiresAt time.Time      `json:"expires_at"`
-	DecidedAt time.Time      `json:"decided_at,omitzero"`
-	DecidedBy string         `json:"decided_by,omitempty"`
-	Reason    string         `json:"reason,omitempty"`
-	SpentAt   time.Time      `json:"spent_at,omitzero"`
-	// Of approvals show, for a pending request: what the call would do now, or why that cannot be
-	// shown.
-	Effect  string `json:"effect,omitempty"`
-	Unshown string `json:"unshown,omitempty"`
-}
-
-func viewOf(r approval.Request) requestView {
-	args, err := jsontree.Parse(r.Arguments)
-	if err != nil {
-		args = jsontree.Str(string(r.Arguments))
-	}
-	return requestView{
-		ID: r.ID, State: r.Stage(time.Now()), Tool: r.Tool, Version: r.Version, Digest: r.Digest, Principal: r.Principal, Arguments: args,
-		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, DecidedAt: r.DecidedAt, DecidedBy: r.DecidedBy,
-		Reason: r.Reason, SpentAt: r.UsedAt,
-	}
+func viewOf(r approval.Request) approval.View {
+	view := r.View(time.Now())
+	view.Digest, view.SpentAt = r.Digest, r.UsedAt
+	return view
 }
 
 func (p *Program) approvalsShow() *cobra.Command {
@@ -106,8 +79,10 @@ func (p *Program) approvalsShow() *cobra.Command {
 			view := viewOf(r)
 			if view.State == string(approval.Pending) {
 				shown, err := w.Desk().Show(cmd.Context(), r, "")
-				if view.Effect = shown.Text(); err != nil {
-					view.Effect, view.Unshown = "", contract.AsError(err).Message
+				if err != nil {
+					view.Unshown = contract.AsError(err).Message
+				} else if text := shown.Text(); text != "" {
+					view.Effect = text
 				}
 			}
 			return writeJSON(p.Stdout, view)

@@ -64,27 +64,6 @@ func (a *API) decider(serve func(r *http.Request, who identity.Identity) (any, e
 	}
 }
 
-// requestView is the JSON form of a request.
-type requestView struct {
-	ID        string         `json:"id"`
-	State     string         `json:"state"`
-	Tool      string         `json:"tool"`
-	Version   string         `json:"version"`
-	Principal string         `json:"principal"`
-	Summary   string         `json:"summary"`
-	Arguments jsontree.Value `json:"arguments"`
-	CreatedAt time.Time      `json:"created_at"`
-	ExpiresAt time.Time      `json:"expires_at"`
-	DecidedAt time.Time      `json:"decided_at,omitzero"`
-	DecidedBy string         `json:"decided_by,omitempty"`
-	Reason    string         `json:"reason,omitempty"`
-	UsedAt    time.Time      `json:"used_at,omitzero"`
-	Effect    *effectView    `json:"effect,omitempty"`
-	// Shown must be sent back with an approval. It is missing if the effect cannot be shown.
-	Shown   string `json:"shown,omitempty"`
-	Unshown string `json:"unshown,omitempty"` // why
-}
-
 // effectView is what a call would do now.
 type effectView struct {
 	Title  string `json:"title"`
@@ -92,16 +71,10 @@ type effectView struct {
 	After  string `json:"after"`
 }
 
-func (a *API) viewOf(r approval.Request) requestView {
-	args, err := jsontree.Parse(r.Arguments)
-	if err != nil {
-		args = jsontree.Str(string(r.Arguments))
-	}
-	return requestView{
-		ID: r.ID, State: r.Stage(a.Desk.Now()), Tool: r.Tool, Version: r.Version, Principal: r.Principal, Summary: r.Summary,
-		Arguments: args, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, DecidedAt: r.DecidedAt, DecidedBy: r.DecidedBy,
-		Reason: r.Reason, UsedAt: r.UsedAt,
-	}
+func (a *API) viewOf(r approval.Request) approval.View {
+	view := r.View(a.Desk.Now())
+	view.Summary, view.UsedAt = r.Summary, r.UsedAt
+	return view
 }
 
 // maxListedRequests is how many requests a list has at most.
@@ -119,7 +92,7 @@ func (a *API) listRequests(r *http.Request, _ identity.Identity) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	views := make([]requestView, len(list))
+	views := make([]approval.View, len(list))
 	for i := range list {
 		views[i] = a.viewOf(list[i])
 	}
@@ -155,7 +128,7 @@ func (a *API) showRequest(r *http.Request, _ identity.Identity) (any, error) {
 		view.Unshown = contract.AsError(err).Message
 		return view, nil
 	}
-	view.Effect, view.Shown = &effectView{shown.Title, shown.Before, shown.After}, found.PageMark(shown.State)
+	view.Effect, view.Shown = effectView{shown.Title, shown.Before, shown.After}, found.PageMark(shown.State)
 	return view, nil
 }
 
