@@ -83,8 +83,8 @@ func (e *doubtError) unavailable() error {
 	return contract.Errorf(contract.Unavailable, "%s; %s", e.why, e.fix).Because(e)
 }
 
-func doubt(fix, format string, args ...any) error {
-	e := &doubtError{why: fmt.Sprintf(format, args...), fix: fix}
+func doubt(fix, why string) error {
+	e := &doubtError{why: why, fix: fix}
 	return e.unavailable()
 }
 

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -68,4 +69,22 @@ func (r *anchoredRecords) Ready(now time.Time) error {
 		return err
 	}
 	return r.Log.Ready(now)
+}
+
+// reportLost logs that audit records were lost, because no caller gets that error.
+func (a *App) reportLost(err error) {
+	if a.isDoubt(err) {
+		return
+	}
+	a.log.Warn("audit records of reads are being lost; set --data to a writable folder, or check the database", "error", err)
+}
+
+// isDoubt reports whether records are lost because the database is in doubt. It logs that once: who
+// needs the database gets an error that says more.
+func (a *App) isDoubt(err error) bool {
+	_, ok := errors.AsType[*doubtError](err)
+	if ok && !a.saidDoubt.Swap(true) {
+		a.log.Warn("nothing is recorded while the database is in doubt; \"remit doctor\" says why")
+	}
+	return ok
 }

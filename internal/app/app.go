@@ -219,24 +219,6 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	return a, nil
 }
 
-// reportLost logs that audit records were lost, because no caller gets that error.
-func (a *App) reportLost(err error) {
-	if a.isDoubt(err) {
-		return
-	}
-	a.log.Warn("audit records of reads are being lost; set --data to a writable folder, or check the database", "error", err)
-}
-
-// isDoubt reports whether records are lost because the database is in doubt. It logs that once: who
-// needs the database gets an error that says more.
-func (a *App) isDoubt(err error) bool {
-	_, ok := errors.AsType[*doubtError](err)
-	if ok && !a.saidDoubt.Swap(true) {
-		a.log.Warn("nothing is recorded while the database is in doubt; \"remit doctor\" says why")
-	}
-	return ok
-}
-
 // hiddenFrom returns the paths that no tool may reach: Remit's own data, keys and configuration, at
 // their configured and their default places.
 func hiddenFrom(s cli.Settings) []string {

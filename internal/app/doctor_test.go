@@ -52,8 +52,8 @@ func TestNewerDatabaseIsFound(t *testing.T) {
 	}
 }
 
-// TestDatabaseWithoutMeta checks that a database which cannot say whose it is counts as damaged, and
-// that every way out says what to do.
+// TestDatabaseWithoutMeta checks that a database which cannot say whose it is counts as damaged,
+// and that every way out says what to do.
 func TestDatabaseWithoutMeta(t *testing.T) {
 	root := t.TempDir()
 	data := filepath.Join(root, ".remit")

@@ -76,7 +76,8 @@ func (p *Program) runChecks(cmd *cobra.Command) []Check {
 	checks = append(checks, checkData(&settings)...)
 	checks = append(checks, p.checkAddress(cmd.Context(), &settings))
 	opened := p.checkOpened(cmd, settings)
-	checks = slices.DeleteFunc(checks, func(c Check) bool { // the workspace knows more than its paths say
+	// The workspace knows more than its paths say.
+	checks = slices.DeleteFunc(checks, func(c Check) bool {
 		return slices.ContainsFunc(opened, func(own Check) bool { return own.Name == c.Name })
 	})
 	return slices.Concat(checks, opened, p.checkClients())
