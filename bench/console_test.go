@@ -324,6 +324,9 @@ func (c *chained) Append(day string, record []byte, _ bool) (func(context.Contex
 	return func(context.Context) error { return nil }, nil
 }
 
+// Replace is not used.
+func (*chained) Replace(string, []byte, string) error { return errors.ErrUnsupported }
+
 // startHTTPTee starts a server at a terminal, and stores what it logs until it is reachable.
 func startHTTPTee(t *testing.T, cmd *exec.Cmd, log *bytes.Buffer) *httpServer {
 	t.Helper()

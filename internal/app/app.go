@@ -184,8 +184,10 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	if store.isShared() {
 		a.storage, store.records = sharedStorage(root, store.open, a.reportLost)
 	} else {
-		a.storage = localStorage(s, root, data, a.reportLost)
+		a.storage = localStorage(s, root, data, store, a.reportLost)
 	}
+	store.outbox = a.storage.outbox
+	store.outbox.Sweep = a.sweepOutbox
 	a.stores = &bookStores{settings: s, root: root, data: data, log: log}
 	a.books = &books.Library{Stores: a.stores.open, Secrets: secrets, Now: time.Now, Log: log}
 	a.links = a.newLinks()
@@ -353,7 +355,21 @@ func (a *App) Knowledge() *knowledge.Index { return a.knowledge }
 func (a *App) PingDatabase(ctx context.Context) error { return a.database.reach(ctx) }
 
 // AuditRecords returns a reader of the audit records.
-func (a *App) AuditRecords() audit.Reader { return a.storage.audit }
+func (a *App) AuditRecords() audit.Reader {
+	return drainedRecords{a.storage.audit, func(ctx context.Context) {
+		if err := a.storage.drain(ctx); err != nil {
+			a.log.Warn("audit records of the newest calls may be missing in what is read", "error", err)
+		}
+	}}
+}
+
+// sweepOutbox moves audit records to the chain that were left in the outbox.
+func (a *App) sweepOutbox(ctx context.Context) {
+	if err := a.storage.sweep(ctx); err != nil {
+		a.log.Debug("audit records are still in the outbox of the database", "error", err)
+	}
+	a.tips.touch()
+}
 
 // CallIndex returns the index of the calls in the audit records.
 func (a *App) CallIndex() *auditindex.Index { return a.calls }
@@ -361,7 +377,7 @@ func (a *App) CallIndex() *auditindex.Index { return a.calls }
 // newCallIndex prepares the index of calls, which opens the database on first use.
 func (a *App) newCallIndex() *auditindex.Index {
 	return &auditindex.Index{
-		Records: a.storage.audit, Exists: a.database.exists, Now: time.Now,
+		Records: a.AuditRecords(), Exists: a.database.exists, Now: time.Now,
 		Open: stored(a.database, func(db *sqlstore.DB) auditindex.Store { return db.AuditIndex(a.storage.source) }),
 	}
 }
@@ -372,6 +388,7 @@ func (a *App) Close() error {
 		a.log.Info("calls", "tool", l.Tool, "outcome", l.Outcome, "calls", l.Calls, "p50", l.P50, "p95", l.P95, "p99", l.P99)
 	}
 	err := errors.Join(a.closeKnowledge(), a.code.close(), a.storage.memoryEnd.Close())
+	a.storage.outbox.Close()
 	if auditErr := a.storage.recordsEnd.Close(); auditErr != nil && !a.isDoubt(auditErr) {
 		a.log.Warn("audit records of reads were lost", "error", auditErr)
 	}

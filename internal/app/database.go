@@ -42,7 +42,8 @@ type database struct {
 	log     *slog.Logger
 	anchor  *anchor           // nil: any database is used
 	records *sqlstore.Records // of a shared database; nil: none
-	file    os.FileInfo       // the file that was opened
+	outbox  *sqlstore.Outbox
+	file    os.FileInfo // the file that was opened
 
 	secretMu sync.Mutex
 	secret   []byte
@@ -81,11 +82,13 @@ func (d *database) connect(ctx context.Context, removed *sqlstore.DB) (*sqlstore
 		return nil, err
 	}
 	d.file = db.Stat()
-	if d.anchor == nil {
-		return db, nil
+	if d.anchor != nil {
+		if err := d.anchor.settle(ctx, db); err != nil {
+			return nil, errors.Join(err, db.Close())
+		}
 	}
-	if err := d.anchor.settle(ctx, db); err != nil {
-		return nil, errors.Join(err, db.Close())
+	if d.outbox != nil {
+		db.UseOutbox(d.outbox)
 	}
 	return db, nil
 }

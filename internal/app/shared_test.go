@@ -323,6 +323,9 @@ func TestDatabaseOfEarlier(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := a.storage.drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	change(`UPDATE logs SET lines = lines - 1 WHERE log = 'audit'`)
 	awaitCall(t, add, func(r engine.Result) bool {
 		return r.Err != nil && strings.Contains(string(r.Body), "put back to an earlier time")

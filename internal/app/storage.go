@@ -3,6 +3,7 @@ package app
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"io"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"remit/internal/contract"
@@ -26,13 +28,17 @@ import (
 // storage holds the stores that are not simply tables of the database. A single process uses its
 // own files and memory; replicas that share a database use the database.
 type storage struct {
-	place     string // what approvals, background tasks and waiting calls are bound to
-	memory    learning.Memory
-	records   audit.Storage
-	audit     audit.Reader // reads the records
-	source    string       // the name of the records in the index of calls
-	limiter   ratelimit.Limiter
-	checkPath func(name string, policy *contract.PathPolicy) (engine.File, error)
+	place   string // what approvals, background tasks and waiting calls are bound to
+	memory  learning.Memory
+	records audit.Storage
+	audit   audit.Reader // reads the records that are in the chain
+	outbox  *sqlstore.Outbox
+	// sweep moves records to the chain that other processes have left in the outbox; drain also
+	// makes sure that the chain has the records of all acknowledged calls.
+	sweep, drain func(context.Context) error
+	source       string // the name of the records in the index of calls
+	limiter      ratelimit.Limiter
+	checkPath    func(name string, policy *contract.PathPolicy) (engine.File, error)
 
 	memoryEnd, recordsEnd io.Closer
 }
@@ -42,13 +48,27 @@ type storage struct {
 const sharedPlace = "shared"
 
 // localStorage stores everything on this machine.
-func localStorage(s cli.Settings, root *workspace.Root, data *dataFolder, lost func(error)) *storage {
+func localStorage(s cli.Settings, root *workspace.Root, data *dataFolder, database *database, lost func(error)) *storage {
 	memory := filesOf(root)
 	folder := os.DirFS(filepath.Join(s.Data, "audit"))
-	records := &memlog.Daily{Files: preparedFiles{data, "audit"}, Folder: folder, OnLost: lost}
+	files := preparedFiles{data, "audit"}
+	daily := &memlog.Daily{Files: files, Folder: folder, OnLost: lost}
+	records := &localRecords{process: newProcess(data), daily: daily}
+	source := recordSource(s)
+	outbox := &sqlstore.Outbox{Owner: records.process.id + "@" + source, Begin: records.process.begin}
+	records.FileRecords = sqlstore.FileRecords{
+		Storage: daily, Chain: audit.Folder{FS: folder}, Outbox: outbox, Open: database.open, Exists: database.exists,
+		Flush: daily.Flush, Sync: func(day string) error { return syncFile(files, audit.FileOf(day)) },
+		IsOurs: func(owner string) (ours, ended bool) {
+			id, of, _ := strings.Cut(owner, "@")
+			return of == source, of == source && records.process.hasEnded(id)
+		},
+	}
+	daily.OnReplaced = records.Replaced
 	return &storage{
 		place: workspace.RealPath(s.Root), memory: memory, records: records, audit: audit.Folder{FS: folder},
-		source: recordSource(s), limiter: ratelimit.NewMemory(),
+		outbox: outbox, sweep: records.Sweep, drain: records.Drain,
+		source: source, limiter: ratelimit.NewMemory(),
 		checkPath: func(name string, policy *contract.PathPolicy) (engine.File, error) {
 			return orNil(root.CheckPath(name, policy))
 		},
@@ -63,10 +83,44 @@ func sharedStorage(root *workspace.Root, database sqlstore.Source, lost func(err
 	records := database.Records(lost)
 	return &storage{
 		place: sharedPlace, memory: memory, records: records, audit: database.RecordReader(),
+		outbox: &sqlstore.Outbox{Owner: rand.Text()}, sweep: records.Sweep, drain: records.Drain,
 		source: sharedPlace, limiter: database.Limiter(),
 		checkPath: checkShared(root, memory),
 		memoryEnd: memory, recordsEnd: records,
 	}, records
+}
+
+// localRecords stores the records of this process in files.
+type localRecords struct {
+	sqlstore.FileRecords
+	process *process
+	daily   *memlog.Daily
+}
+
+// Close moves the records that are in the database to the files, and closes these.
+func (r *localRecords) Close() error {
+	return errors.Join(r.FileRecords.Close(), r.daily.Close(), r.process.end())
+}
+
+// syncFile makes a file durable.
+func syncFile(files memlog.Files, name string) error {
+	file, err := files.OpenAppend(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Sync(), file.Close())
+}
+
+// drainedRecords reads the records of all calls that were acknowledged before.
+type drainedRecords struct {
+	audit.Reader
+	drain func(context.Context)
+}
+
+// Days implements audit.Reader. All readers call it first.
+func (r drainedRecords) Days(ctx context.Context) ([]audit.Day, error) {
+	r.drain(ctx)
+	return r.Reader.Days(ctx)
 }
 
 // recordSource names the records of a workspace in the index of calls. A database in the data

@@ -33,7 +33,8 @@ func (w *work) conclude(ctx context.Context, answer jsontree.Value, err error) R
 		result.fail(w.withPath(contract.AsError(err)))
 	}
 	record := w.record(&result, took)
-	if auditErr := w.engine.writeAudit(ctx, record, w.wrote()); auditErr != nil && w.wrote() && result.Err == nil {
+	durable := w.wrote() && !record.InOutbox
+	if auditErr := w.engine.writeAudit(ctx, record, durable); auditErr != nil && durable && result.Err == nil {
 		result.fail(contract.Errorf(contract.Unavailable,
 			"The call was carried out, but its audit record could not be written; do not repeat it").Because(auditErr))
 		record = w.record(&result, took)
@@ -107,6 +108,7 @@ func (w *work) record(result *Result, took time.Duration) *audit.Record {
 	}
 	if w.effect != nil {
 		r.Call = w.effect.Call
+		r.InOutbox = result.Err == nil && w.effect.IsInOutbox()
 	}
 	return r
 }
@@ -115,7 +117,8 @@ func (w *work) record(result *Result, took time.Duration) *audit.Record {
 const auditTimeout = 10 * time.Second
 
 // writeAudit writes the audit record of a call or a request. That of a write is durable before the
-// caller gets its answer, even if the caller has gone meanwhile. Nobody waits for that of a read.
+// caller gets its answer, even if the caller has gone meanwhile. Nobody waits for that of a read, or
+// for one that takes the place of a record in the outbox.
 func (e *Engine) writeAudit(ctx context.Context, r *audit.Record, durable bool) error {
 	patient := context.Background()
 	if durable {

@@ -35,6 +35,9 @@ type Record struct {
 	Effect   jsontree.Value
 	Duration time.Duration
 	Bytes    int // size of the answer
+	// InOutbox means that the outbox of the database holds a record of the call, as if it
+	// succeeded. This one takes its place in the chain. It is not encoded.
+	InOutbox bool
 }
 
 // The values of Record.Approved that are no id of a request.
@@ -52,6 +55,9 @@ type Storage interface {
 	// returns when a durable record is on disk; for others it need not be called. Safe for
 	// concurrent use.
 	Append(day string, record []byte, durable bool) (wait func(context.Context) error, err error)
+	// Replace queues the record of a call in place of the one that the outbox of the database
+	// holds, and returns at once. If it cannot be stored, the one in the outbox is.
+	Replace(day string, record []byte, call string) error
 }
 
 // Log encodes records and passes them to a Storage.
@@ -63,12 +69,29 @@ func (l *Log) Ready(now time.Time) error { return l.Storage.Ready(now.UTC().Form
 // Write stores one record. A durable one is on disk when Write returns.
 func (l *Log) Write(ctx context.Context, r *Record, durable bool) error {
 	record := r.encode()
-	day := string(record[len(timeMark):][:len(time.DateOnly)])
+	day := DayOf(record)
+	if r.InOutbox {
+		return l.Storage.Replace(day, record, r.Call)
+	}
 	wait, err := l.Storage.Append(day, record, durable)
 	if err != nil || !durable {
 		return err
 	}
 	return wait(ctx)
+}
+
+// DayOf returns the day of an encoded record.
+func DayOf(record []byte) string { return string(record[len(timeMark):][:len(time.DateOnly)]) }
+
+// CallOf returns the id of the call that a record or line is about, or "" if it has none.
+func CallOf(line []byte) string {
+	const mark = `,"call":"` // ids are not escaped, and nobody can guess one to forge it in arguments
+	at := bytes.LastIndex(line, []byte(mark))
+	if at < 0 {
+		return ""
+	}
+	id, _, _ := bytes.Cut(line[at+len(mark):], []byte{'"'})
+	return string(id)
 }
 
 // timeMark is the beginning of every record, before its time.

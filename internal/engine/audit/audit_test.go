@@ -35,6 +35,11 @@ func (k *memoryStorage) Append(day string, record []byte, _ bool) (func(context.
 	return func(context.Context) error { k.durable++; return nil }, nil
 }
 
+func (k *memoryStorage) Replace(day string, record []byte, _ string) error {
+	_, err := k.Append(day, record, false)
+	return err
+}
+
 func (k *memoryStorage) files() fstest.MapFS {
 	files := fstest.MapFS{}
 	for day, data := range k.days {
@@ -210,6 +215,8 @@ func (discard) Ready(string) error { return nil }
 func (discard) Append(string, []byte, bool) (func(context.Context) error, error) {
 	return func(context.Context) error { return nil }, nil
 }
+
+func (discard) Replace(string, []byte, string) error { return nil }
 
 func ExampleBrokenError() {
 	fmt.Println(&audit.BrokenError{File: "2026-01-09.jsonl", Line: 3, Reason: "it was altered"})

@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"crypto/rand"
+	"slices"
 	"sync/atomic"
 
 	"remit/internal/contract"
@@ -34,7 +35,8 @@ type Writer interface {
 const (
 	untouched = iota // nothing was changed yet
 	begun            // a record with the outcome Begun is stored
-	inOutbox         // a transaction was started that changes something and adds the record
+	adding           // a transaction was started that changes something and adds the record
+	inOutbox         // such a transaction was committed
 )
 
 // Begun is the outcome of a record that is stored before an effect outside of the database. Another
@@ -83,20 +85,53 @@ func Begin(ctx context.Context, change jsontree.Value) error {
 		return contract.Errorf(contract.Unavailable,
 			"The audit record cannot be written, so nothing was changed; try again later").Because(err)
 	}
-	e.state.Store(begun)
+	e.state.CompareAndSwap(untouched, begun)
 	return nil
 }
 
+// Describe adds members to the arguments of the record, which were not known when the effect was
+// made, such as the id of what is created. It must not run at the same time as another method.
+func (e *Effect) Describe(members ...jsontree.Member) {
+	if e != nil {
+		e.record.Arguments = jsontree.Obj(append(slices.Clip(e.record.Arguments.Members), members...)...)
+	}
+}
+
 // OutboxRecord returns the record for the outbox, as if the call succeeded. The caller adds it in
-// the transaction that makes the change.
+// the transaction that makes the change, and calls Committed after the commit.
 func (e *Effect) OutboxRecord() []byte {
-	e.state.Store(inOutbox)
+	if e.state.Load() != inOutbox { // an earlier transaction of the call may have added it
+		e.state.Store(adding)
+	}
 	return e.record.encode()
+}
+
+// Committed notes that a transaction of the call was committed. If it has added the record to the
+// outbox, the record is there now.
+func (e *Effect) Committed() {
+	if e != nil {
+		e.state.CompareAndSwap(adding, inOutbox)
+	}
+}
+
+// Conclude writes the record of something that is not a call of a tool. failed is nil if it
+// succeeded. The error means that it succeeded, but has no record.
+func (e *Effect) Conclude(ctx context.Context, failed error) error {
+	r := e.record
+	if failed != nil {
+		r.Outcome = string(contract.AsError(failed).Kind)
+	}
+	r.InOutbox = failed == nil && e.IsInOutbox()
+	err := e.writer.Write(ctx, &r, failed == nil && !r.InOutbox)
+	if r.InOutbox {
+		return nil
+	}
+	return err
 }
 
 // HasBegun reports whether a record of the call is stored already with the outcome Begun.
 func (e *Effect) HasBegun() bool { return e != nil && e.state.Load() == begun }
 
-// IsInOutbox reports whether a transaction was started that adds the record of the call. If the
-// call succeeded, the record is in the outbox.
+// IsInOutbox reports whether the outbox of the database holds the record of the call, or has held
+// it.
 func (e *Effect) IsInOutbox() bool { return e != nil && e.state.Load() == inOutbox }

@@ -19,13 +19,17 @@ type Daily struct {
 	// OnLost, if not nil, is called at most once a minute when records that no caller waited for
 	// could not be stored.
 	OnLost func(error)
+	// OnReplaced, if not nil, is called with the calls whose records were passed to Replace, when
+	// they are on disk and when they could not be stored.
+	OnReplaced func(stored, failed []string)
 
 	mu         sync.Mutex
 	day        string
 	proved     string // the day whose file has been opened successfully
 	failed     bool   // a record could not be stored since then
 	log        *Log
-	waiting    [][]byte // records that need not be durable and are not in the log yet
+	waiting    []queued // records that no caller waits for and that are not in the log yet
+	watches    sync.WaitGroup
 	timer      *time.Timer
 	closed     bool
 	err        error
@@ -34,9 +38,15 @@ type Daily struct {
 
 var _ audit.Storage = (*Daily)(nil)
 
-// batchDelay is how long a record that need not be durable, such as that of a read, may wait for
+// queued is a record that no caller waits for.
+type queued struct {
+	record []byte
+	call   string // of a record that takes the place of one in the outbox
+}
+
+// batchDelay is how long a record that no caller waits for, such as that of a read, may wait for
 // other records. Writing several records at once saves system calls.
-const batchDelay = 50 * time.Millisecond
+const batchDelay = 25 * time.Millisecond
 
 // Ready implements audit.Storage. It opens the file of the day once, and checks for disk space as
 // long as records are being lost.
@@ -91,10 +101,7 @@ func (d *Daily) Append(day string, record []byte, durable bool) (func(context.Co
 		return nil, err
 	}
 	if !durable {
-		d.waiting = append(d.waiting, record)
-		if d.timer == nil {
-			d.timer = time.AfterFunc(batchDelay, d.flush)
-		}
+		d.enqueue(queued{record: record})
 		return func(context.Context) error { return nil }, nil
 	}
 	d.handOver()
@@ -110,34 +117,82 @@ func (d *Daily) Append(day string, record []byte, durable bool) (func(context.Co
 	}, nil
 }
 
-func (d *Daily) flush() {
+// Replace implements audit.Storage. The record is on disk before OnReplaced is called.
+func (d *Daily) Replace(day string, record []byte, call string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.handOver()
+	if d.closed {
+		return ErrClosed
+	}
+	if err := d.switchTo(day); err != nil {
+		return err
+	}
+	d.enqueue(queued{record, call})
+	return nil
+}
+
+func (d *Daily) enqueue(q queued) {
+	d.waiting = append(d.waiting, q)
+	if d.timer == nil {
+		d.timer = time.AfterFunc(batchDelay, func() {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			d.handOver()
+		})
+	}
+}
+
+// Flush writes what is queued. It returns when OnReplaced has returned for all of it.
+func (d *Daily) Flush() {
+	d.mu.Lock()
+	if d.log != nil {
+		d.handOver()
+	}
+	d.mu.Unlock()
+	d.watches.Wait()
 }
 
 // handOver appends the waiting records to the log, in order.
 func (d *Daily) handOver() {
-	d.timer = nil
-	var last *Ticket
-	for _, record := range d.waiting {
-		last = d.log.Append(record, false)
+	if d.timer != nil {
+		d.timer.Stop()
+		d.timer = nil
 	}
+	var last *Ticket
+	replaced := map[string]*Ticket{}
+	for _, q := range d.waiting {
+		last = d.log.Append(q.record, q.call != "")
+		if q.call != "" {
+			replaced[q.call] = last
+		}
+	}
+	clear(d.waiting)
 	d.waiting = d.waiting[:0]
-	if last != nil && d.OnLost != nil {
-		go d.watch(last)
+	if last != nil && (d.OnLost != nil || len(replaced) > 0) {
+		d.watches.Go(func() { d.watch(last, replaced) })
 	}
 }
 
-// watch waits for the outcome of a batch, and reports if it is lost.
-func (d *Daily) watch(last *Ticket) {
+// watch waits for the outcome of a batch, and reports it.
+func (d *Daily) watch(last *Ticket, replaced map[string]*Ticket) {
+	var stored, failed []string
+	for call, ticket := range replaced {
+		if _, err := ticket.Wait(context.Background()); err != nil {
+			failed = append(failed, call)
+		} else {
+			stored = append(stored, call)
+		}
+	}
+	if len(replaced) > 0 && d.OnReplaced != nil {
+		d.OnReplaced(stored, failed)
+	}
 	_, err := last.Wait(context.Background())
-	if err == nil {
+	if err == nil && failed == nil {
 		return
 	}
 	d.mu.Lock()
 	d.failed = true
-	report := time.Since(d.reportedAt) > time.Minute
+	report := err != nil && d.OnLost != nil && time.Since(d.reportedAt) > time.Minute
 	if report {
 		d.reportedAt = time.Now()
 	}
@@ -176,6 +231,12 @@ func (d *Daily) switchTo(day string) error {
 // Close writes what is queued and closes the file. It returns an error if any record could not be
 // stored.
 func (d *Daily) Close() error {
+	err := d.close()
+	d.watches.Wait()
+	return err
+}
+
+func (d *Daily) close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.closed = true

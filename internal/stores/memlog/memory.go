@@ -24,7 +24,9 @@ type Memory struct {
 var _ learning.Memory = (*Memory)(nil)
 
 // Append implements learning.Memory.
-func (m *Memory) Append(file string, entry []byte, follows *learning.Extent) func(context.Context) (learning.Position, error) {
+func (m *Memory) Append(
+	_ context.Context, file string, entry []byte, follows *learning.Extent,
+) func(context.Context) (learning.Position, error) {
 	var check func(io.ReaderAt) error
 	if follows != nil {
 		check = follows.Check

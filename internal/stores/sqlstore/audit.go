@@ -67,6 +67,15 @@ func (r *Records) Append(day string, record []byte, durable bool) (func(context.
 	return r.queue.append(&entry{body: record, day: day, durable: durable}).wait, nil
 }
 
+// Replace implements audit.Storage.
+func (r *Records) Replace(day string, record []byte, call string) error {
+	if r.queue.isClosed() {
+		return ErrClosed
+	}
+	r.queue.append(&entry{body: record, day: day, call: call})
+	return nil
+}
+
 // store appends a batch to the chain. It reports lost records if that fails.
 func (r *Records) store(ctx context.Context, batch []*entry) error {
 	db, err := r.source(ctx)
@@ -82,8 +91,17 @@ func (r *Records) store(ctx context.Context, batch []*entry) error {
 
 // append appends a batch to the chain, unless the chain has become shorter.
 func (r *Records) append(ctx context.Context, db *DB, batch []*entry) error {
+	return r.chain(ctx, db, func(ctx context.Context, tx runner) ([]*entry, error) { return replaceRows(ctx, tx, batch) })
+}
+
+// chain appends the entries that next returns to the chain, in one transaction.
+func (r *Records) chain(ctx context.Context, db *DB, next func(context.Context, runner) ([]*entry, error)) error {
 	var count int64
-	err := db.change(ctx, func(ctx context.Context, tx runner) (err error) {
+	err := db.change(ctx, func(ctx context.Context, tx runner) error {
+		batch, err := next(ctx, tx)
+		if err != nil || len(batch) == 0 {
+			return err
+		}
 		count, err = chain(ctx, tx, batch, r.count.Load())
 		return err
 	})
@@ -175,7 +193,7 @@ func storeRecords(ctx context.Context, tx runner, rows [][]any, count logCount, 
 
 // reportLost calls lost for records that no caller waits for.
 func (r *Records) reportLost(batch []*entry, err error) {
-	lost := slices.ContainsFunc(batch, func(e *entry) bool { return !e.durable })
+	lost := slices.ContainsFunc(batch, (*entry).mayBeLost)
 	r.mu.Lock()
 	now := time.Now()
 	silent := !lost || r.lost == nil || now.Sub(r.reportedAt) < time.Minute

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"remit/internal/engine/audit"
 	"remit/internal/toolsets/learning"
 )
 
@@ -78,7 +79,7 @@ const (
 	maxBatch   = 256
 	maxWaiting = 1 << 16 // maximum number of queued entries that no caller waits for
 	// How long such an entry may wait for more entries to join its batch.
-	batchDelay = 50 * time.Millisecond
+	batchDelay = 25 * time.Millisecond
 )
 
 // lineQueue collects entries from many callers and stores them in order, one batch per transaction.
@@ -100,6 +101,8 @@ type entry struct {
 	queue   *lineQueue
 	body    []byte
 	day     string           // of an audit record
+	call    string           // of an audit record that takes the place of a row in the outbox
+	effect  *audit.Effect    // of an entry of a memory file; nil if it has none
 	durable bool             // a caller waits for it
 	follows *learning.Extent // of a memory file: the entry is stored only after this text
 
@@ -125,7 +128,9 @@ func (q *lineQueue) append(e *entry) *entry {
 		e.settle(ErrClosed)
 		return e
 	case !e.durable && len(q.waiting) >= maxWaiting:
-		q.lost = errTooMany
+		if e.mayBeLost() {
+			q.lost = errTooMany
+		}
 		e.settle(errTooMany)
 		return e
 	}
@@ -209,12 +214,16 @@ func (q *lineQueue) answer(batch []*entry, err error) {
 		if e.settled {
 			continue // withdrawn
 		}
-		if err != nil && !e.durable {
+		if err != nil && e.mayBeLost() {
 			q.lost = err
 		}
 		e.settle(cmp.Or(err, e.refused))
 	}
 }
+
+// mayBeLost reports whether nothing is left of the entry if it cannot be stored: no caller waits for
+// it, and it is not in the outbox.
+func (e *entry) mayBeLost() bool { return !e.durable && e.call == "" }
 
 // settle records the outcome of an entry. The caller holds the queue's mutex.
 func (e *entry) settle(err error) {
@@ -237,6 +246,25 @@ func (e *entry) wait(ctx context.Context) error {
 	e.queue.mu.Unlock()
 	<-e.done
 	return e.err
+}
+
+// flush stores what is queued, without waiting for more. It returns when that has succeeded or
+// failed, or when ctx ends.
+func (q *lineQueue) flush(ctx context.Context) {
+	q.mu.Lock()
+	q.start()
+	done := q.running
+	if n := len(q.waiting); n > 0 {
+		done = q.waiting[n-1].done
+	}
+	q.mu.Unlock()
+	if done == nil {
+		return
+	}
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
 }
 
 // close stores what is queued. It returns the error of entries that no caller waited for, because

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"remit/internal/contract"
+	"remit/internal/engine/audit"
 	"remit/internal/engine/idempotency"
 	"remit/internal/toolsets/learning"
 )
@@ -49,8 +50,10 @@ const statLog = `SELECT lines, bytes, changed_at FROM logs WHERE log = $1`
 func memoryLog(file string) string { return "memory/" + file }
 
 // Append implements learning.Memory.
-func (m *Memory) Append(file string, body []byte, follows *learning.Extent) func(context.Context) (learning.Position, error) {
-	e := m.queue(file).append(&entry{body: bytes.Clone(body), durable: true, follows: follows})
+func (m *Memory) Append(
+	ctx context.Context, file string, body []byte, follows *learning.Extent,
+) func(context.Context) (learning.Position, error) {
+	e := m.queue(file).append(&entry{body: bytes.Clone(body), durable: true, follows: follows, effect: audit.EffectFrom(ctx)})
 	return func(ctx context.Context) (learning.Position, error) {
 		err := e.wait(ctx)
 		if is[*CommitUnknownError](err) {
@@ -83,7 +86,9 @@ func (m *Memory) store(ctx context.Context, file string, batch []*entry) error {
 	if err != nil {
 		return err
 	}
-	return db.transact(ctx, "append to "+file, func(ctx context.Context, tx runner) error {
+	var effects []*audit.Effect
+	err = db.transact(ctx, "append to "+file, func(ctx context.Context, tx runner) error {
+		effects = nil
 		count, isNew, err := lockCount(ctx, tx, log, m.Now())
 		if err != nil {
 			return fmt.Errorf("lock the log: %w", err)
@@ -105,6 +110,9 @@ func (m *Memory) store(ctx context.Context, file string, batch []*entry) error {
 			e.line, e.size = count.lines+1, len(e.body)+1
 			count.add(e.body)
 			rows = append(rows, []any{log, e.line, e.body})
+			if e.effect != nil {
+				effects = append(effects, e.effect)
+			}
 		}
 		if len(rows) > 0 { // none if all were refused
 			err = addLines(ctx, tx, rows)
@@ -112,8 +120,17 @@ func (m *Memory) store(ctx context.Context, file string, batch []*entry) error {
 		if err != nil {
 			return err
 		}
-		return storeCount(ctx, tx, log, count, m.Now())
+		if err := storeCount(ctx, tx, log, count, m.Now()); err != nil {
+			return err
+		}
+		return db.recordAll(ctx, tx, effects...)
 	})
+	if err == nil {
+		for _, effect := range effects {
+			effect.Committed()
+		}
+	}
+	return err
 }
 
 // refusal returns learning.ErrChanged if a log does not have the extent that an entry follows.

@@ -30,7 +30,7 @@ func openPostgres(ctx context.Context, url string) (*DB, error) {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
 	server := &postgresServer{pool: pool}
-	db := &DB{write: pool, read: pool, reads: server, writer: server, shared: true, emptied: &server.emptied}
+	db := &DB{write: pool, read: pool, reads: server, writer: server, shared: true, emptied: &server.emptied, outbox: &Outbox{}}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	if err := upgradePostgres(ctx, pool); err != nil {

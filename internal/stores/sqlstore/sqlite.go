@@ -31,7 +31,7 @@ func openFile(ctx context.Context, path string) (*DB, error) {
 	if err != nil {
 		return nil, errors.Join(err, write.Close())
 	}
-	db := &DB{file: path, write: write, read: read, reads: newStatements(read), writer: newGroupCommit(write)}
+	db := &DB{file: path, write: write, read: read, reads: newStatements(read), writer: newGroupCommit(write), outbox: &Outbox{}}
 	if err := upgradeFile(ctx, write, path); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}

@@ -31,6 +31,7 @@ type DB struct {
 	// emptied is set by the server when it finds that the database was recreated. It is nil for
 	// SQLite.
 	emptied *atomic.Bool
+	outbox  *Outbox
 }
 
 // Open opens the database at url, which is sqlite://PATH or postgres://..., and migrates it to the

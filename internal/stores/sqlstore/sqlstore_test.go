@@ -119,7 +119,7 @@ func TestUnfinishedDatabaseIsFinished(t *testing.T) {
 	for _, table := range []string{
 		"task_lists", "tasks", "task_ids", "once_keys", "file_accesses", "knowledge_workspaces", "knowledge_sources",
 		"knowledge_pieces", "knowledge_vectors", "knowledge_models", "knowledge_leases", "client_sessions", "client_sessions_pruned",
-		"agent_tokens", "console_sessions", "console_voids", "meta", "passkeys",
+		"agent_tokens", "console_sessions", "console_voids", "meta", "passkeys", "outbox",
 	} {
 		behind(t, at, "DROP TABLE "+table)
 	}

@@ -49,7 +49,10 @@ func (s taskLists) Add(ctx context.Context, n tasks.New, now time.Time) (t tasks
 	var created int64
 	err = s.db.change(ctx, func(ctx context.Context, tx runner) error {
 		_, err := findOne(ctx, tx, add, into(&t.ID, &created), n.UserID, n.Title, n.Description, rankOf(n.Priority), n.DueDate, now.UnixMicro())
-		return err
+		if err != nil {
+			return err
+		}
+		return s.db.record(ctx, tx)
 	})
 	if err != nil {
 		return tasks.Task{}, taskError("add a task", err)
@@ -84,7 +87,12 @@ func (s taskLists) Change(
 			return errUnchanged
 		}
 		t.UpdatedAt = later(t.UpdatedAt, now)
-		return mustChangeOne(tx.ExecContext(ctx, renewTask, user, id, t.Title, t.Description, t.Completed, rankOf(t.Priority), t.DueDate, t.UpdatedAt.UnixMicro()))
+		err = mustChangeOne(tx.ExecContext(ctx, renewTask, user, id, t.Title, t.Description, t.Completed, rankOf(t.Priority), t.DueDate,
+			t.UpdatedAt.UnixMicro()))
+		if err != nil {
+			return err
+		}
+		return s.db.record(ctx, tx)
 	})
 	if err != nil && !errors.Is(err, errUnchanged) {
 		return tasks.Task{}, taskError("change a task", err)
@@ -118,7 +126,10 @@ func (s taskLists) Delete(ctx context.Context, user string, id int64, check func
 				return err
 			}
 		}
-		return mustChangeOne(tx.ExecContext(ctx, deleteTask, user, id))
+		if err := mustChangeOne(tx.ExecContext(ctx, deleteTask, user, id)); err != nil {
+			return err
+		}
+		return s.db.record(ctx, tx)
 	})
 	return taskError("delete a task", err)
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"remit/internal/engine/audit"
 )
 
 // runner runs SQL statements. If it is a transaction, its statements take effect together or not at
@@ -41,9 +43,13 @@ func (db *DB) change(ctx context.Context, f func(ctx context.Context, tx runner)
 	if tx, ok := db.txFrom(ctx); ok {
 		return inSavepoint(ctx, tx, f)
 	}
-	return db.writer.do(ctx, func(ctx context.Context, tx runner) error {
+	err := db.writer.do(ctx, func(ctx context.Context, tx runner) error {
 		return f(context.WithValue(ctx, txKey{db}, tx), tx)
 	})
+	if err == nil {
+		audit.EffectFrom(ctx).Committed()
+	}
+	return err
 }
 
 // transact is change with errors that are wrapped with act.

@@ -49,8 +49,8 @@ type Memory interface {
 	// when the entry is on disk, with its place. An entry that wait has acknowledged is never lost.
 	// If wait fails, nothing was stored, unless a contract.Error says otherwise. If follows is not
 	// nil, the entry is stored only while the file has that extent; wait returns ErrChanged
-	// otherwise. Append is safe for concurrent use.
-	Append(file string, entry []byte, follows *Extent) (wait func(context.Context) (Position, error))
+	// otherwise. ctx carries the audit.Effect of the call. Append is safe for concurrent use.
+	Append(ctx context.Context, file string, entry []byte, follows *Extent) (wait func(context.Context) (Position, error))
 }
 
 // Tail is the end of a file.
@@ -186,7 +186,7 @@ func (t *Tools) Write(ctx context.Context, in WriteIn) (WriteOut, error) {
 	if seen, ok := parseExtent(engine.Seen(ctx)); ok {
 		follows = &seen
 	}
-	wait := t.Memory.Append(in.File, in.stored(), follows)
+	wait := t.Memory.Append(ctx, in.File, in.stored(), follows)
 	engine.MarkOrdered(ctx)
 	place, err := wait(ctx)
 	var failure *contract.Error
