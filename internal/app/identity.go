@@ -67,6 +67,12 @@ func (i *identities) CanRecord() error {
 	return nil
 }
 
+// Start implements cli.Identity.
+func (i *identities) Start(ctx context.Context, r *audit.Record) (context.Context, *audit.Effect) {
+	r.Time = time.Now()
+	return audit.Start(ctx, r, i.app.options.Audit)
+}
+
 // Record implements cli.Identity.
 func (i *identities) Record(ctx context.Context, r *audit.Record) error {
 	r.Time = time.Now()

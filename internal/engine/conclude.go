@@ -117,8 +117,8 @@ func (w *work) record(result *Result, took time.Duration) *audit.Record {
 const auditTimeout = 10 * time.Second
 
 // writeAudit writes the audit record of a call or a request. That of a write is durable before the
-// caller gets its answer, even if the caller has gone meanwhile. Nobody waits for that of a read, or
-// for one that takes the place of a record in the outbox.
+// caller gets its answer, even if the caller has gone meanwhile. Nobody waits for that of a read,
+// or for one that takes the place of a record in the outbox.
 func (e *Engine) writeAudit(ctx context.Context, r *audit.Record, durable bool) error {
 	patient := context.Background()
 	if durable {

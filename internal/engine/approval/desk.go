@@ -108,12 +108,13 @@ func (s *Recorded) Decide(ctx context.Context, id string, v Verdict, now, expire
 				"The audit record cannot be written, so nothing was decided; try again later").Because(err)
 		}
 	}
-	r, err := s.Store.Decide(ctx, id, v, now, expires)
 	action := "deny"
 	if v.Approve {
 		action = "approve"
 	}
-	recordErr := s.record(ctx, action, id, v, r, now, err)
+	ctx, effect := s.start(ctx, action, id, v, now)
+	r, err := s.Store.Decide(ctx, id, v, now, expires)
+	recordErr := conclude(ctx, effect, &r, err)
 	if err == nil && recordErr != nil && v.Approve {
 		_, undone := s.Store.Withdraw(context.WithoutCancel(ctx), id, v, now)
 		return r, contract.Errorf(contract.Unavailable,
@@ -124,31 +125,48 @@ func (s *Recorded) Decide(ctx context.Context, id string, v Verdict, now, expire
 
 // Withdraw implements Store.
 func (s *Recorded) Withdraw(ctx context.Context, id string, v Verdict, now time.Time) (Request, error) {
+	ctx, effect := s.start(ctx, "withdraw", id, v, now)
 	r, err := s.Store.Withdraw(ctx, id, v, now)
-	_ = s.record(ctx, "withdraw", id, v, r, now, err) // taking back needs no record to hold
+	_ = conclude(ctx, effect, &r, err) // taking back needs no record to hold
 	return r, err
+}
+
+// start returns a context that carries the record of a decision. A store that keeps records in the
+// transaction of the decision completes it with DescribeRequest.
+func (s *Recorded) start(ctx context.Context, action, id string, v Verdict, now time.Time) (context.Context, *audit.Effect) {
+	about := []jsontree.Member{jsontree.M("request", jsontree.Str(id))}
+	for _, m := range [][2]string{{"reason", v.Reason}, {"address", v.Address}} {
+		if m[1] != "" {
+			about = append(about, jsontree.M(m[0], jsontree.Str(m[1])))
+		}
+	}
+	record := audit.Record{
+		Time: now, Principal: v.By, Frontend: v.Via, Tool: "approvals/" + action, Outcome: "ok", Arguments: jsontree.Obj(about...),
+	}
+	return audit.Start(ctx, &record, s.Audit)
+}
+
+// DescribeRequest adds what a decision is about to the record that ctx carries.
+func DescribeRequest(ctx context.Context, r *Request) {
+	var about []jsontree.Member
+	for _, m := range [][2]string{{"tool", r.Tool}, {"caller", r.Principal}} {
+		if m[1] != "" {
+			about = append(about, jsontree.M(m[0], jsontree.Str(m[1])))
+		}
+	}
+	if proof, err := jsontree.Parse([]byte(r.Proof)); err == nil && r.State == Approved {
+		about = append(about, jsontree.M(passkey.RecordMember, proof))
+	}
+	audit.EffectFrom(ctx).Describe(about...)
 }
 
 // recordTimeout is how long the record of a decision may take to reach the disk.
 const recordTimeout = 10 * time.Second
 
-// record writes the audit record of a decision, even if the person has gone meanwhile.
-func (s *Recorded) record(ctx context.Context, action, id string, v Verdict, r Request, now time.Time, failed error) error {
-	record := audit.Record{Time: now, Principal: v.By, Frontend: v.Via, Tool: "approvals/" + action, Outcome: "ok"}
-	about := []jsontree.Member{jsontree.M("request", jsontree.Str(id))}
-	for _, m := range [][2]string{{"tool", r.Tool}, {"caller", r.Principal}, {"reason", v.Reason}, {"address", v.Address}} {
-		if m[1] != "" {
-			about = append(about, jsontree.M(m[0], jsontree.Str(m[1])))
-		}
-	}
-	if proof, err := jsontree.Parse([]byte(r.Proof)); failed == nil && err == nil && action == "approve" {
-		about = append(about, jsontree.M(passkey.RecordMember, proof))
-	}
-	record.Arguments = jsontree.Obj(about...)
-	if failed != nil {
-		record.Outcome = string(contract.AsError(failed).Kind)
-	}
+// conclude writes the audit record of a decision, even if the person has gone meanwhile.
+func conclude(ctx context.Context, effect *audit.Effect, r *Request, failed error) error {
+	DescribeRequest(ctx, r)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
-	return s.Audit.Write(ctx, &record, failed == nil)
+	return effect.Conclude(ctx, failed)
 }

@@ -117,8 +117,8 @@ func (d *Desk) CheckWay(ctx context.Context, r Request, decision Decision) error
 	}
 	store, openErr := d.Open(ctx)
 	if recorded, ok := store.(*Recorded); ok && openErr == nil {
-		// Nothing was decided, so it does not matter whether this succeeds.
-		_ = recorded.record(ctx, "approve", r.ID, decision.verdict(), r, d.Now(), err)
+		ctx, effect := recorded.start(ctx, "approve", r.ID, decision.verdict(), d.Now())
+		_ = conclude(ctx, effect, &r, err) // nothing was decided, so it does not matter whether this succeeds
 	}
 	return err
 }

@@ -85,7 +85,7 @@ func DayOf(record []byte) string { return string(record[len(timeMark):][:len(tim
 
 // CallOf returns the id of the call that a record or line is about, or "" if it has none.
 func CallOf(line []byte) string {
-	const mark = `,"call":"` // ids are not escaped, and nobody can guess one to forge it in arguments
+	const mark = `,"call":"` // nobody can guess an id to forge it in arguments
 	at := bytes.LastIndex(line, []byte(mark))
 	if at < 0 {
 		return ""

@@ -89,11 +89,34 @@ func Begin(ctx context.Context, change jsontree.Value) error {
 	return nil
 }
 
-// Describe adds members to the arguments of the record, which were not known when the effect was
-// made, such as the id of what is created. It must not run at the same time as another method.
+// Start returns the effect of something that is not a call of a tool, and a context that carries
+// it. Conclude ends it.
+func Start(ctx context.Context, r *Record, writer Writer) (context.Context, *Effect) {
+	e := NewEffect(r, writer)
+	return WithEffect(ctx, e), e
+}
+
+// Describe sets members of the arguments that were not known when the effect was made, such as the
+// id of what is created.
 func (e *Effect) Describe(members ...jsontree.Member) {
+	if e == nil {
+		return
+	}
+	all := slices.Clone(e.record.Arguments.Members)
+	for _, m := range members {
+		if i := slices.IndexFunc(all, func(old jsontree.Member) bool { return old.Key == m.Key }); i >= 0 {
+			all[i] = m // a transaction may run again
+		} else {
+			all = append(all, m)
+		}
+	}
+	e.record.Arguments = jsontree.Obj(all...)
+}
+
+// SetPrincipal sets who acts, if that was not known when the effect was made.
+func (e *Effect) SetPrincipal(principal string) {
 	if e != nil {
-		e.record.Arguments = jsontree.Obj(append(slices.Clip(e.record.Arguments.Members), members...)...)
+		e.record.Principal = principal
 	}
 }
 

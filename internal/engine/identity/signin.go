@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine/audit"
 )
 
 // SignIn signs people in at the console: first with a one-time link, and then with a cookie.
@@ -137,10 +139,16 @@ func (s *SignIn) Redeem(ctx context.Context, token string) (cookie string, who P
 		Expires: now.Add(SessionLength),
 	}
 	begun.Seal = begun.seal(key)
+	if err := s.checkVoid(ctx, store, claims); err != nil {
+		return fail(err)
+	}
+	effect := audit.EffectFrom(ctx)
+	effect.SetPrincipal(begun.Person().Principal())
+	effect.Describe(jsontree.M("role", jsontree.Str(begun.Role.String())))
 	if err := store.Add(ctx, begun); err != nil {
 		return fail(unreachable(err))
 	}
-	// Only now: SignOut voids links before it ends sessions, so either this check sees the void
+	// Once more: SignOut voids links before it ends sessions, so either this check sees the void
 	// mark or SignOut sees the session.
 	if err := s.checkVoid(ctx, store, claims); err != nil {
 		return fail(errors.Join(err, store.End(ctx, begun.Hash)))

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine/audit"
 	"remit/internal/engine/ratelimit"
 )
 
@@ -58,6 +60,7 @@ func (t *Tokens) Create(ctx context.Context, n NewToken) (secret string, made To
 		Created: now, Expires: n.Expires, Hash: hashOf(key, secret),
 	}
 	made.Seal = made.seal(key)
+	made.DescribeIn(ctx)
 	if err := store.Add(ctx, made); err != nil {
 		return "", Token{}, fmt.Errorf("create token: %w", err)
 	}
@@ -232,6 +235,11 @@ func (t *Tokens) Revoke(ctx context.Context, idOrName string) (Token, error) {
 		}
 	}
 	return revoked, nil
+}
+
+// DescribeIn adds the token to the audit record that ctx carries.
+func (t *Token) DescribeIn(ctx context.Context) {
+	audit.EffectFrom(ctx).Describe(jsontree.M("id", jsontree.Str(t.ID)), jsontree.M("name", jsontree.Str(t.Name)))
 }
 
 // TokenNotFound returns the error of stores for a token that does not exist.

@@ -13,6 +13,7 @@ import (
 	"github.com/go-webauthn/webauthn/webauthn"
 
 	"remit/internal/contract"
+	"remit/internal/engine/audit"
 	"remit/internal/engine/identity"
 )
 
@@ -81,6 +82,7 @@ func (k *Keys) Register(ctx context.Context, person, name string, answer Answer)
 		Synced: made.Flags.BackupEligible, Transports: transports(made), Created: k.Now().UTC().Truncate(time.Microsecond),
 	}
 	p.Seal = p.seal(key, k.Place)
+	audit.EffectFrom(ctx).Describe(RecordOf(&p, proof)...)
 	return p, proof, k.add(ctx, p, !required)
 }
 
@@ -136,5 +138,6 @@ func (k *Keys) Remove(ctx context.Context, person, id string, answer Answer) (Pa
 	if err != nil {
 		return p, proof, err
 	}
+	audit.EffectFrom(ctx).Describe(RecordOf(&p, proof)...)
 	return p, proof, k.drop(ctx, id)
 }

@@ -28,6 +28,9 @@ type Identity interface {
 	// CanRecord returns an error if Record would fail. Check it before granting rights; revoking
 	// rights must not depend on it.
 	CanRecord() error
+	// Start returns a context that carries the record of an action, for stores that keep the record
+	// with the change.
+	Start(ctx context.Context, r *audit.Record) (context.Context, *audit.Effect)
 	// Record adds an action of a person to the audit log.
 	Record(ctx context.Context, r *audit.Record) error
 	// HasRecords reports whether the workspace has a place for records already. A refused command
@@ -131,21 +134,19 @@ func (p *Program) createToken(ctx context.Context, who Identity, wanted identity
 	if err := who.CanRecord(); err != nil {
 		return err
 	}
-	secret, made, err := who.Tokens().Create(ctx, wanted)
+	about := []jsontree.Member{jsontree.M("scopes", jsontree.Str(wanted.Scopes.String())), jsontree.M("user", jsontree.Str(wanted.User))}
+	if wanted.Role != identity.NoRole {
+		about = append(about, jsontree.M("role", jsontree.Str(wanted.Role.String())))
+	}
+	if wanted.Elicits {
+		about = append(about, jsontree.M("elicitation", jsontree.Boolean(true)))
+	}
+	recorded, effect := who.Start(ctx, action("token/create", about...))
+	secret, made, err := who.Tokens().Create(recorded, wanted)
 	if err != nil {
 		return err
 	}
-	about := []jsontree.Member{
-		jsontree.M("id", jsontree.Str(made.ID)), jsontree.M("name", jsontree.Str(made.Name)), jsontree.M("scopes", jsontree.Str(made.Scopes.String())),
-		jsontree.M("user", jsontree.Str(made.User)),
-	}
-	if made.Role != identity.NoRole {
-		about = append(about, jsontree.M("role", jsontree.Str(made.Role.String())))
-	}
-	if made.Elicits {
-		about = append(about, jsontree.M("elicitation", jsontree.Boolean(true)))
-	}
-	if err := who.Record(ctx, action("token/create", about...)); err != nil {
+	if err := effect.Conclude(ctx, nil); err != nil {
 		_, undone := who.Tokens().Revoke(ctx, made.ID)
 		return errors.Join(err, undone)
 	}
@@ -320,13 +321,14 @@ func (p *Program) tokenRevoke() *cobra.Command {
 		Args:              exactArgs(1),
 		ValidArgsFunction: p.completeToken(),
 		RunE: p.withIdentity(func(ctx context.Context, who Identity, args []string) error {
-			t, err := who.Tokens().Revoke(ctx, args[0])
+			recorded, effect := who.Start(ctx, action("token/revoke"))
+			t, err := who.Tokens().Revoke(recorded, args[0])
 			if err != nil {
 				return err
 			}
 			fmt.Fprintf(p.Stdout, "Revoked the token %q (%s) at %s: calls with it are refused.\n",
 				t.Name, t.ID, t.Revoked.In(p.Now().Location()).Format(time.DateTime))
-			return who.Record(ctx, action("token/revoke", jsontree.M("id", jsontree.Str(t.ID)), jsontree.M("name", jsontree.Str(t.Name))))
+			return effect.Conclude(ctx, nil)
 		}),
 	}
 }

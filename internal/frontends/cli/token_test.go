@@ -52,6 +52,14 @@ func (o *identityWorkspace) Record(_ context.Context, r *audit.Record) error {
 	return o.recordErr
 }
 
+func (o *identityWorkspace) Start(ctx context.Context, r *audit.Record) (context.Context, *audit.Effect) {
+	return audit.Start(ctx, r, o)
+}
+
+func (o *identityWorkspace) Write(ctx context.Context, r *audit.Record, _ bool) error {
+	return o.Record(ctx, r)
+}
+
 func (*identityWorkspace) ConsoleURL(path string) string      { return "http://127.0.0.1:8722" + path }
 func (*identityWorkspace) PingDatabase(context.Context) error { return nil }
 func (*identityWorkspace) Close() error                       { return nil }
@@ -74,12 +82,13 @@ func (o *identityWorkspace) List(context.Context) ([]identity.Token, error) {
 	return slices.Clone(o.stored), nil
 }
 
-func (o *identityWorkspace) Revoke(_ context.Context, name string, now time.Time) (identity.Token, error) {
+func (o *identityWorkspace) Revoke(ctx context.Context, name string, now time.Time) (identity.Token, error) {
 	i := slices.IndexFunc(o.stored, func(t identity.Token) bool { return t.Name == name || t.ID == name })
 	if i < 0 {
 		return identity.Token{}, identity.TokenNotFound(name)
 	}
 	o.stored[i].Revoked = now
+	o.stored[i].DescribeIn(ctx)
 	return o.stored[i], nil
 }
 
@@ -368,10 +377,10 @@ func TestTokenAudit(t *testing.T) {
 	c.types(ExitOK, "create", "--name", "ci", "--scopes", "tasks:read", "--user", "ada")
 	c.types(ExitOK, "revoke", "ci")
 	c.types(ExitOK, "link", "--name", "grace", "--role", "viewer")
-	id := `{"id":"` + c.workspace.stored[0].ID + `",`
+	id := `"id":"` + c.workspace.stored[0].ID + `","name":"ci"}`
 	want := []string{
-		"token/create " + operator() + " " + id + `"name":"ci","scopes":"tasks:read","user":"ada"}`,
-		"token/revoke " + operator() + " " + id + `"name":"ci"}`,
+		"token/create " + operator() + ` {"scopes":"tasks:read","user":"ada",` + id,
+		"token/revoke " + operator() + " {" + id,
 		"token/link " + operator() + ` {"name":"grace","role":"viewer"}`,
 	}
 	if !slices.Equal(c.workspace.actions, want) {

@@ -63,10 +63,11 @@ func (p *Program) tokenSignout() *cobra.Command {
 			if !all {
 				name = args[0]
 			}
-			ended, err := who.SignIn().SignOut(ctx, name)
+			recorded, effect := who.Start(ctx, action("token/signout", jsontree.M("name", jsontree.Str(name))))
+			ended, err := who.SignIn().SignOut(recorded, name)
 			if ended > 0 || err == nil {
-				about := []jsontree.Member{jsontree.M("name", jsontree.Str(name)), jsontree.M("sessions", jsontree.Int(int64(ended)))}
-				err = errors.Join(err, who.Record(ctx, action("token/signout", about...)))
+				effect.Describe(jsontree.M("sessions", jsontree.Int(int64(ended))))
+				err = errors.Join(err, effect.Conclude(ctx, nil))
 			}
 			if err != nil {
 				return err

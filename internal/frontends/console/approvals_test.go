@@ -137,7 +137,7 @@ func TestDecide(t *testing.T) {
 			t.Errorf("the decision is valid for %s, want %s", got.ExpiresAt.Sub(c.now), window)
 		}
 		wants(t, approver("GET", "/console/approvals/k3v9q2xa7m", nil), 200, "console:ada", "Reason: fine")
-		records := []string{`console:ada approvals/` + verdict + ` ok {"request":"k3v9q2xa7m","tool":"demo/write","caller":"agent:x","reason":"fine","address":"192.0.2.1"}`}
+		records := []string{`console:ada approvals/` + verdict + ` ok {"request":"k3v9q2xa7m","reason":"fine","address":"192.0.2.1","tool":"demo/write","caller":"agent:x"}`}
 		if diff := cmp.Diff(records, c.recorded()); diff != "" {
 			t.Error(diff)
 		}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
 	"remit/internal/engine/approval"
 	"remit/internal/engine/audit"
@@ -214,7 +215,7 @@ func (p *fakePeople) Peek(token string) (identity.Person, error) {
 	return who, p.fail
 }
 
-func (p *fakePeople) Redeem(_ context.Context, token string) (string, identity.Person, time.Time, error) {
+func (p *fakePeople) Redeem(ctx context.Context, token string) (string, identity.Person, time.Time, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	who, ok := p.links[token]
@@ -226,6 +227,8 @@ func (p *fakePeople) Redeem(_ context.Context, token string) (string, identity.P
 	}
 	delete(p.links, token)
 	p.cookies["new-session"] = who
+	audit.EffectFrom(ctx).SetPrincipal(who.Principal())
+	audit.EffectFrom(ctx).Describe(jsontree.M("role", jsontree.Str(who.Role.String())))
 	return "new-session", who, p.now().Add(12 * time.Hour), nil
 }
 
@@ -283,18 +286,20 @@ func (p *fakePeople) Link(who identity.Person, _ time.Duration) (string, error) 
 // fakeTokens is a Tokens in memory.
 type fakeTokens struct{ list []identity.Token }
 
-func (f *fakeTokens) Create(_ context.Context, n identity.NewToken) (string, identity.Token, error) {
+func (f *fakeTokens) Create(ctx context.Context, n identity.NewToken) (string, identity.Token, error) {
 	made := identity.Token{ID: "t1", Name: n.Name, User: n.User, Scopes: n.Scopes, Rate: n.Rate, By: n.By, Expires: n.Expires}
 	f.list = append(f.list, made)
+	made.DescribeIn(ctx)
 	return "remit_secret-of-" + n.Name, made, nil
 }
 
 func (f *fakeTokens) List(context.Context) ([]identity.Token, error) { return f.list, nil }
 
-func (f *fakeTokens) Revoke(_ context.Context, name string) (identity.Token, error) {
+func (f *fakeTokens) Revoke(ctx context.Context, name string) (identity.Token, error) {
 	for i := range f.list {
 		if f.list[i].ID == name {
 			f.list[i].Revoked = time.Unix(1, 0)
+			f.list[i].DescribeIn(ctx)
 			return f.list[i], nil
 		}
 	}

@@ -130,12 +130,9 @@ func (v *visit) addPasskey() error {
 		return err
 	}
 	name := strings.TrimSpace(v.r.PostForm.Get("name"))
-	made, proof, err := v.Passkeys.Register(v.r.Context(), v.person.Principal(), name, v.passkeyAnswer())
-	about := []jsontree.Member{jsontree.M("name", jsontree.Str(name))}
-	if err == nil {
-		about = append(about, passkey.RecordOf(&made, proof)...)
-	}
-	v.record(passkey.RecordRegistered, v.person, err, about...)
+	ctx, effect := v.start(passkey.RecordRegistered, v.person, jsontree.M("name", jsontree.Str(name)))
+	_, _, err := v.Passkeys.Register(ctx, v.person.Principal(), name, v.passkeyAnswer())
+	v.conclude(effect, err)
 	if err != nil {
 		return err
 	}
@@ -155,12 +152,9 @@ func (v *visit) removePasskey() error {
 	if err := v.auditReady("removed"); err != nil {
 		return err
 	}
-	gone, proof, err := v.Passkeys.Remove(v.r.Context(), v.person.Principal(), id, v.passkeyAnswer())
-	about := []jsontree.Member{jsontree.M("name", jsontree.Str(gone.Name)), jsontree.M("of", jsontree.Str(gone.Person))}
-	if err == nil {
-		about = append(about, passkey.RecordOf(&gone, proof)...)
-	}
-	v.record(passkey.RecordRemoved, v.person, err, about...)
+	ctx, effect := v.start(passkey.RecordRemoved, v.person, jsontree.M("name", jsontree.Str(p.Name)), jsontree.M("of", jsontree.Str(p.Person)))
+	_, _, err = v.Passkeys.Remove(ctx, v.person.Principal(), id, v.passkeyAnswer())
+	v.conclude(effect, err)
 	if err != nil {
 		return err
 	}

@@ -104,11 +104,12 @@ const recordTimeout = 10 * time.Second
 
 // signIn exchanges a one-time token for a session and redirects to the page next.
 func (v *visit) signIn(token, next string) error {
-	secret, who, expires, err := v.People.Redeem(v.r.Context(), token)
+	ctx, effect := v.start("console/sign_in", identity.Person{})
+	secret, _, expires, err := v.People.Redeem(ctx, token)
 	if err != nil {
 		return v.signInFailed(err)
 	}
-	v.record("console/sign_in", who, nil, jsontree.M("role", jsontree.Str(who.Role.String())))
+	v.conclude(effect, nil)
 	if old, ok := v.cookie(v.r); ok && v.People.End(v.r.Context(), old) != nil {
 		v.Log.Warn("could not end the previous session; it will expire")
 	}
@@ -136,13 +137,7 @@ func (v *visit) auditReady(done string) error {
 // recordAs is record for a front end. It waits for the record to be durable only if it is of a
 // successful action.
 func (v *visit) recordAs(frontend, what string, who identity.Person, failed error, about ...jsontree.Member) {
-	r := audit.Record{
-		Time: v.Now(), Frontend: frontend, Tool: what, Outcome: "ok",
-		Arguments: jsontree.Obj(append(about, jsontree.M("address", jsontree.Str(v.Address(v.r))))...),
-	}
-	if who.Role > identity.NoRole {
-		r.Principal = who.Principal()
-	}
+	r := v.newRecord(frontend, what, who, about)
 	if failed != nil {
 		r.Outcome = string(contract.AsError(failed).Kind)
 	}
@@ -154,13 +149,42 @@ func (v *visit) recordAs(frontend, what string, who identity.Person, failed erro
 	}
 }
 
+// newRecord returns the record of an action that succeeds.
+func (v *visit) newRecord(frontend, what string, who identity.Person, about []jsontree.Member) audit.Record {
+	r := audit.Record{
+		Time: v.Now(), Frontend: frontend, Tool: what, Outcome: "ok",
+		Arguments: jsontree.Obj(append(about, jsontree.M("address", jsontree.Str(v.Address(v.r))))...),
+	}
+	if who.Role > identity.NoRole {
+		r.Principal = who.Principal()
+	}
+	return r
+}
+
+// start returns a context that carries the audit record of an action in the console, for stores
+// that keep the record with the change. conclude ends it.
+func (v *visit) start(what string, who identity.Person, about ...jsontree.Member) (context.Context, *audit.Effect) {
+	r := v.newRecord(frontendConsole, what, who, about)
+	return audit.Start(v.r.Context(), &r, v.Audit)
+}
+
+// conclude writes the audit record of an action, even if the browser has disconnected meanwhile.
+func (v *visit) conclude(effect *audit.Effect, failed error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.r.Context()), recordTimeout)
+	defer cancel()
+	if err := effect.Conclude(ctx, failed); err != nil {
+		v.Log.Error("could not write the audit record", "path", v.r.URL.Path, "error", err)
+	}
+}
+
 // signOut ends the session and the event streams of its open pages.
 func (v *visit) signOut() error {
 	secret, _ := v.cookie(v.r)
-	if err := v.People.End(v.r.Context(), secret); err != nil {
+	ctx, effect := v.start("console/sign_out", v.person)
+	if err := v.People.End(ctx, secret); err != nil {
 		return contract.Errorf(contract.Unavailable, "The session could not be ended; try again").Because(err)
 	}
-	v.record("console/sign_out", v.person, nil)
+	v.conclude(effect, nil)
 	v.live.update(func() bool { v.live.signOuts++; return true })
 	v.setCookie("", -1)
 	v.redirect(loginPath)

@@ -40,7 +40,7 @@ func TestSignIn(t *testing.T) {
 			t.Errorf("the command for a new link is shown %d times", n)
 		}
 		records := []string{
-			`console:grace console/sign_in ok {"role":"approver","address":"192.0.2.1"}`,
+			`console:grace console/sign_in ok {"address":"192.0.2.1","role":"approver"}`,
 			`nobody console/sign_in denied {"reason":"This link was used already","address":"192.0.2.1"}`,
 		}
 		if diff := cmp.Diff(records, c.recorded()); diff != "" {

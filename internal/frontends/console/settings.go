@@ -76,12 +76,12 @@ func (v *visit) makeToken() error {
 	if err := v.auditReady("created"); err != nil {
 		return err
 	}
-	secret, made, err := v.Tokens.Create(v.r.Context(), asked)
+	ctx, effect := v.start("console/token_create", v.person, jsontree.M("scopes", jsontree.Str(asked.Scopes.String())))
+	secret, made, err := v.Tokens.Create(ctx, asked)
 	if err != nil {
 		return err
 	}
-	v.record("console/token_create", v.person, nil, jsontree.M("id", jsontree.Str(made.ID)),
-		jsontree.M("name", jsontree.Str(made.Name)), jsontree.M("scopes", jsontree.Str(made.Scopes.String())))
+	v.conclude(effect, nil)
 	page := createdPage{
 		Title: "Token " + made.Name, Label: "token", Secret: secret,
 		About: "Copy the token now: it is not stored and will not be shown again. The agent sends it as Authorization: Bearer TOKEN.",
@@ -141,12 +141,11 @@ func validUntil(t time.Time) string {
 }
 
 func (v *visit) revokeToken() error {
-	revoked, err := v.Tokens.Revoke(v.r.Context(), v.r.PathValue("id"))
-	if err != nil {
+	ctx, effect := v.start("console/token_revoke", v.person)
+	if _, err := v.Tokens.Revoke(ctx, v.r.PathValue("id")); err != nil {
 		return err
 	}
-	v.record("console/token_revoke", v.person, nil,
-		jsontree.M("id", jsontree.Str(revoked.ID)), jsontree.M("name", jsontree.Str(revoked.Name)))
+	v.conclude(effect, nil)
 	v.redirect("/console/settings")
 	return nil
 }
@@ -154,15 +153,16 @@ func (v *visit) revokeToken() error {
 // signOutOther ends all sessions of a person and the event streams of their open pages.
 func (v *visit) signOutOther() error {
 	name := v.r.PostForm.Get("name")
-	ended, err := v.People.SignOut(v.r.Context(), name)
+	ctx, effect := v.start("console/sign_out_other", v.person, jsontree.M("name", jsontree.Str(name)))
+	ended, err := v.People.SignOut(ctx, name)
 	if err != nil {
 		return err
 	}
+	effect.Describe(jsontree.M("sessions", jsontree.Int(int64(ended))))
+	v.conclude(effect, nil)
 	if ended == 0 {
 		return contract.Errorf(contract.NotFound, "Nobody called %q is signed in", name)
 	}
-	v.record("console/sign_out_other", v.person, nil,
-		jsontree.M("name", jsontree.Str(name)), jsontree.M("sessions", jsontree.Int(int64(ended))))
 	v.live.update(func() bool { v.live.signOuts++; return true })
 	v.redirect("/console/settings")
 	return nil

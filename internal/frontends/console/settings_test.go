@@ -53,8 +53,8 @@ func TestTokens(t *testing.T) {
 	}
 	wants(t, admin("POST", "/console/settings/tokens/nothing/revoke", url.Values{}), 404)
 	records := []string{
-		`console:ada console/token_create ok {"id":"t1","name":"helper","scopes":"demo:read,demo:write","address":"192.0.2.1"}`,
-		`console:ada console/token_revoke ok {"id":"t1","name":"helper","address":"192.0.2.1"}`,
+		`console:ada console/token_create ok {"scopes":"demo:read,demo:write","address":"192.0.2.1","id":"t1","name":"helper"}`,
+		`console:ada console/token_revoke ok {"address":"192.0.2.1","id":"t1","name":"helper"}`,
 	}
 	if diff := cmp.Diff(records, c.recorded()); diff != "" {
 		t.Error(diff)

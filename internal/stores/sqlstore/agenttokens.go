@@ -46,10 +46,13 @@ func (s agentTokens) Add(ctx context.Context, t identity.Token) error {
 		}
 		added, err := changesOne(tx.ExecContext(ctx, addToken, t.ID, t.Name, t.User, t.Scopes.String(), t.Rate.Requests, int64(t.Rate.Per), t.By,
 			micros(t.Created), micros(t.Expires), micros(t.Revoked), micros(t.Used), t.Hash, t.Seal, roleText(t.Role), t.Elicits))
-		if err == nil && !added {
+		switch {
+		case err != nil:
+			return err
+		case !added:
 			return identity.NameTaken(t.Name)
 		}
-		return err
+		return s.db.record(ctx, tx)
 	})
 }
 
@@ -79,10 +82,14 @@ func (s agentTokens) Revoke(ctx context.Context, idOrName string, now time.Time)
 	}
 	return transacted(ctx, s.db, "revoke a token", func(ctx context.Context, tx runner) (identity.Token, error) {
 		t, found, err := find(ctx, tx, revokeToken, scanToken, idOrName, micros(now))
-		if err == nil && !found {
-			err = identity.TokenNotFound(idOrName)
+		switch {
+		case err != nil:
+			return t, err
+		case !found:
+			return t, identity.TokenNotFound(idOrName)
 		}
-		return t, err
+		t.DescribeIn(ctx)
+		return t, s.db.record(ctx, tx)
 	})
 }
 

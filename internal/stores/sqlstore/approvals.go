@@ -107,7 +107,11 @@ func (s approvals) Decide(ctx context.Context, id string, v approval.Verdict, no
 		if err == nil && !found {
 			err = undecidable(ctx, tx, id)
 		}
-		return r, err
+		if err != nil {
+			return r, err
+		}
+		approval.DescribeRequest(ctx, &r)
+		return r, s.db.record(ctx, tx)
 	})
 }
 
@@ -136,6 +140,10 @@ func (s approvals) Withdraw(ctx context.Context, id string, v approval.Verdict, 
 	}
 	return transacted(ctx, s.db, "withdraw request "+id, func(ctx context.Context, tx runner) (approval.Request, error) {
 		r, found, err := find(ctx, tx, withdrawApproval, scanApproval, id, v.By, micros(now))
+		if found {
+			approval.DescribeRequest(ctx, &r)
+			err = s.db.record(ctx, tx)
+		}
 		if err != nil || found {
 			return r, err
 		}

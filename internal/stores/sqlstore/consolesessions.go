@@ -25,8 +25,12 @@ func (s consoleSessions) Add(ctx context.Context, n identity.Session) error {
 		if err := exec(ctx, tx, deleteOldSessions, micros(n.Created)); err != nil {
 			return fmt.Errorf("delete old sessions: %w", err)
 		}
-		return exec(ctx, tx, addConsoleSession, n.Hash, n.Name, n.Role.String(),
+		err := exec(ctx, tx, addConsoleSession, n.Hash, n.Name, n.Role.String(),
 			micros(n.Created), micros(n.Expires), micros(n.Seen), n.Seal)
+		if err != nil {
+			return err
+		}
+		return s.db.record(ctx, tx)
 	})
 }
 
@@ -65,7 +69,12 @@ func (s consoleSessions) Touch(ctx context.Context, hash string, now time.Time) 
 const deleteConsoleSession = `DELETE FROM console_sessions WHERE hash = $1`
 
 func (s consoleSessions) End(ctx context.Context, hash string) error {
-	return s.db.execAlone(ctx, "end a session", deleteConsoleSession, hash)
+	return s.db.transact(ctx, "end a session", func(ctx context.Context, tx runner) error {
+		if err := exec(ctx, tx, deleteConsoleSession, hash); err != nil {
+			return err
+		}
+		return s.db.record(ctx, tx)
+	})
 }
 
 const deleteOldVoids = `DELETE FROM console_voids WHERE until < $1`
@@ -79,7 +88,10 @@ func (s consoleSessions) Void(ctx context.Context, whose string, until, forget t
 		if err := exec(ctx, tx, deleteOldVoids, micros(forget)); err != nil {
 			return err
 		}
-		return exec(ctx, tx, voidLinks, whose, micros(until))
+		if err := exec(ctx, tx, voidLinks, whose, micros(until)); err != nil {
+			return err
+		}
+		return s.db.record(ctx, tx)
 	})
 }
 

@@ -221,8 +221,8 @@ func (q *lineQueue) answer(batch []*entry, err error) {
 	}
 }
 
-// mayBeLost reports whether nothing is left of the entry if it cannot be stored: no caller waits for
-// it, and it is not in the outbox.
+// mayBeLost reports whether nothing is left of the entry if it cannot be stored: no caller waits
+// for it, and it is not in the outbox.
 func (e *entry) mayBeLost() bool { return !e.durable && e.call == "" }
 
 // settle records the outcome of an entry. The caller holds the queue's mutex.

@@ -40,8 +40,10 @@ func (s passkeys) Add(ctx context.Context, p passkey.Passkey, alone bool) error 
 		added, err := changesOne(tx.ExecContext(ctx, addPasskey, p.ID, p.Person, p.Name, p.PublicKey, int64(p.SignCount), p.Synced, p.Transports,
 			micros(p.Created), micros(p.Used), p.Seal, only))
 		switch {
-		case err != nil || added:
+		case err != nil:
 			return err
+		case added:
+			return s.db.record(ctx, tx)
 		case alone:
 			return passkey.NotAlone()
 		}
@@ -72,5 +74,10 @@ func (s passkeys) Use(ctx context.Context, p passkey.Passkey, before uint32) (bo
 const removePasskey = `DELETE FROM passkeys WHERE credential_id = $1`
 
 func (s passkeys) Remove(ctx context.Context, id string) error {
-	return s.db.execAlone(ctx, "remove a passkey", removePasskey, id)
+	return s.db.transact(ctx, "remove a passkey", func(ctx context.Context, tx runner) error {
+		if err := exec(ctx, tx, removePasskey, id); err != nil {
+			return err
+		}
+		return s.db.record(ctx, tx)
+	})
 }
