@@ -187,9 +187,10 @@ const noRaceSleep = "GORACE=atexit_sleep_ms=0"
 const longDeadlines = "REMIT_DEADLINE_FACTOR=20"
 
 // environment returns the environment of a program that a client starts: nothing of ours except
-// longDeadlines.
+// longDeadlines and the folder of keys. Another HOME would not be enough for that.
 func environment(more ...string) []string {
-	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.TempDir(), "TMPDIR=" + os.TempDir(), noRaceSleep, longDeadlines}, more...)
+	home := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.TempDir(), "TMPDIR=" + os.TempDir(), keysFolder}
+	return append(append(home, noRaceSleep, longDeadlines), more...)
 }
 
 // outcome is the result of a command.
