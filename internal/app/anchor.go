@@ -61,11 +61,11 @@ func locationOf(address string) string {
 	return "postgres://" + u.Host + u.Path
 }
 
-// doubtError says that the database is not known to be the one of this workspace. Until a person
-// decides, nothing is written.
+// doubtError says that a storage is not known to be the one of this workspace. Until it is, or a
+// person decides, nothing is written.
 type doubtError struct{ why, fix string }
 
-func (e *doubtError) Error() string { return "the database is in doubt" }
+func (e *doubtError) Error() string { return "the storage is in doubt" }
 
 // unavailable returns the error for callers.
 func (e *doubtError) unavailable() error {

@@ -81,6 +81,7 @@ func (d *database) connect(ctx context.Context, removed *sqlstore.DB) (*sqlstore
 		return nil, err
 	}
 	d.file = db.Stat()
+	db.Watch(d.stays(d.file))
 	if d.anchor == nil {
 		return db, nil
 	}
@@ -152,6 +153,16 @@ func (d *database) isStillThere(db *sqlstore.DB) bool {
 		d.secretMu.Unlock()
 	}
 	return false
+}
+
+// stays returns a function that returns an error if the path no longer leads to the opened file.
+func (d *database) stays(opened os.FileInfo) func() error {
+	return func() error {
+		if now := d.stat(); opened != nil && (now == nil || !os.SameFile(opened, now)) {
+			return errors.New("the file of the database was moved or replaced, or its volume was unmounted")
+		}
+		return nil
+	}
 }
 
 // stat returns the file of the database, or nil if there is none.

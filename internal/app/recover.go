@@ -70,7 +70,9 @@ func (a *anchor) moved(ctx context.Context) error {
 			return err
 		}
 		return errors.Join(
-			old.Anchor().Change(a.now(), func(c *keyfolder.Change) error { return forget(c, meta.DataID) }),
+			old.Anchor().Change(a.now(), func(c *keyfolder.Change) error {
+				return errors.Join(forget(c, meta.DataID), forgetStorages(c))
+			}),
 			a.keys.Workspace(a.root).CopyDocuments(old))
 	})
 }
@@ -158,7 +160,7 @@ func (a *anchor) accept(ctx context.Context, db *sqlstore.DB) error {
 		return err
 	}
 	return a.file.Change(a.now(), func(c *keyfolder.Change) error {
-		if err := c.NextEpoch(); err != nil {
+		if err := errors.Join(c.NextEpoch(), forgetStorages(c)); err != nil {
 			return err
 		}
 		return a.giveID(ctx, c, db, meta.DataID)
@@ -173,10 +175,7 @@ func (a *anchor) newData(ctx context.Context) error {
 	if file, ok := sqlstore.File(a.database.url); ok {
 		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) { // the next write creates it
 			return a.file.Change(a.now(), func(c *keyfolder.Change) error {
-				if err := c.NextEpoch(); err != nil {
-					return err
-				}
-				return c.SetData(a.location, "")
+				return errors.Join(c.NextEpoch(), forgetStorages(c), c.SetData(a.location, ""))
 			})
 		}
 	}

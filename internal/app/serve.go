@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -27,7 +26,6 @@ import (
 	"remit/internal/frontends/httpserver"
 	"remit/internal/frontends/mcp"
 	"remit/internal/frontends/signedurl"
-	"remit/internal/stores/workspace"
 )
 
 // grace is how long running requests may continue after the program is asked to end.
@@ -272,7 +270,9 @@ func (a *App) health(ctx context.Context, ending bool) map[string]error {
 	}
 	parts := map[string]error{
 		"serving":   stopping,
-		"workspace": folderExists(workspace.RealPath(a.settings.Root)),
+		"workspace": a.root.Check(),
+		"data":      a.data.check(),
+		"memory":    a.storage.checkMemory(),
 		"database":  a.database.ping(ctx),
 		"audit":     a.options.Audit.Ready(time.Now()),
 	}
@@ -286,14 +286,6 @@ func (a *App) health(ctx context.Context, ending bool) map[string]error {
 func (a *App) hasBooks() bool {
 	served := slices.Concat(a.settings.Toolsets, a.settings.EndpointToolsets(a.known))
 	return len(a.settings.Books) > 0 && slices.Contains(served, "books")
-}
-
-func folderExists(name string) error {
-	info, err := os.Stat(name)
-	if err == nil && !info.IsDir() {
-		err = errors.New("the workspace root is no longer a folder")
-	}
-	return err
 }
 
 // direct skips the route lookup for the most frequent path.

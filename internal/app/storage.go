@@ -34,6 +34,9 @@ type storage struct {
 	limiter   ratelimit.Limiter
 	checkPath func(name string, policy *contract.PathPolicy) (engine.File, error)
 
+	// Each returns an error if its folder is not the one that was used before.
+	checkMemory, checkRecords func() error
+
 	memoryEnd, recordsEnd io.Closer
 }
 
@@ -45,13 +48,14 @@ const sharedPlace = "shared"
 func localStorage(s cli.Settings, root *workspace.Root, data *dataFolder, lost func(error)) *storage {
 	memory := filesOf(root)
 	folder := os.DirFS(filepath.Join(s.Data, "audit"))
-	records := &memlog.Daily{Files: preparedFiles{data, "audit"}, Folder: folder, OnLost: lost}
+	records := &memlog.Daily{Files: preparedFiles{data, "audit"}, Folder: folder, Place: data.id, OnLost: lost}
 	return &storage{
 		place: workspace.RealPath(s.Root), memory: memory, records: records, audit: audit.Folder{FS: folder},
 		source: recordSource(s), limiter: ratelimit.NewMemory(),
 		checkPath: func(name string, policy *contract.PathPolicy) (engine.File, error) {
 			return orNil(root.CheckPath(name, policy))
 		},
+		checkMemory: memory.Ready, checkRecords: data.check,
 		memoryEnd: memory, recordsEnd: records,
 	}
 }
@@ -64,7 +68,8 @@ func sharedStorage(root *workspace.Root, database sqlstore.Source, lost func(err
 	return &storage{
 		place: sharedPlace, memory: memory, records: records, audit: database.RecordReader(),
 		source: sharedPlace, limiter: database.Limiter(),
-		checkPath: checkShared(root, memory),
+		checkPath:   checkShared(root, memory),
+		checkMemory: func() error { return nil }, checkRecords: func() error { return nil },
 		memoryEnd: memory, recordsEnd: records,
 	}, records
 }
@@ -80,7 +85,7 @@ func recordSource(s cli.Settings) string {
 
 // filesOf returns the memory files of a workspace.
 func filesOf(root *workspace.Root) *memlog.Memory {
-	return &memlog.Memory{Files: root, Reader: root, Folder: memoryFolder}
+	return &memlog.Memory{Files: root, Reader: root, Folder: memoryFolder, Path: root.Path(memoryFolder), Check: root.Check}
 }
 
 // orNil converts a nil *workspace.File to a nil interface.

@@ -16,6 +16,7 @@ import (
 type Daily struct {
 	Files  Files
 	Folder fs.FS // the same files, for reading
+	Place  Place // see Options
 	// OnLost, if not nil, is called at most once a minute when records that no caller waited for
 	// could not be stored.
 	OnLost func(error)
@@ -162,7 +163,7 @@ func (d *Daily) switchTo(day string) error {
 	}
 	d.day = day
 	d.log = New(Options{
-		Files: d.Files, Name: audit.FileOf(day), Format: JSONLines,
+		Files: d.Files, Name: audit.FileOf(day), Format: JSONLines, Place: d.Place,
 		Seal: func(b, prev []byte, _ int64, record []byte) []byte {
 			if prev == nil {
 				return audit.AppendSealed(b, genesis, record)
@@ -173,8 +174,8 @@ func (d *Daily) switchTo(day string) error {
 	return nil
 }
 
-// startOf returns the hash that the first record of a day follows. If there is a file of a later day
-// already, because the clock was set back, that is the day.
+// startOf returns the hash that the first record of a day follows. If there is a file of a later
+// day already, because the clock was set back, that is the day.
 func (d *Daily) startOf(day string) (genesis, current string, err error) {
 	days, err := audit.Folder{FS: d.Folder}.Days(context.Background())
 	if err != nil {

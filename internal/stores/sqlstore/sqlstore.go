@@ -103,6 +103,14 @@ func openNamed(ctx context.Context, name, path string) (*DB, error) {
 	return db, nil
 }
 
+// Watch calls check after every commit to a SQLite file. If it returns an error, the commit fails
+// as one whose outcome is unknown: after a volume is unmounted, writes to an open file succeed.
+func (db *DB) Watch(check func() error) {
+	if file, ok := db.writer.(*groupCommit); ok {
+		file.watch.Store(&check)
+	}
+}
+
 // Stat returns the file of a SQLite database, or nil if there is none.
 func (db *DB) Stat() os.FileInfo {
 	info, err := os.Stat(db.file)
