@@ -266,6 +266,7 @@ func (g *groupCommit) disconnect() {
 	if g.conn == nil {
 		return
 	}
+	g.on.close()
 	// Errors do not matter here: SQLite rolls back what was not committed.
 	_ = g.conn.Raw(func(any) error { return driver.ErrBadConn })
 	_ = g.conn.Close()
