@@ -31,8 +31,8 @@ type bookStores struct {
 	anchor   *anchor
 	log      *slog.Logger
 
-	mu     sync.Mutex
-	opened *books.Stores
+	mu      sync.Mutex
+	opened  *books.Stores
 	trials  []*opener[bool]
 	disks   []*blob.Disk
 	buckets []*bucketID

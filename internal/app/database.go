@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"remit/internal/contract"
@@ -43,6 +44,7 @@ type database struct {
 	anchor  *anchor           // nil: any database is used
 	records *sqlstore.Records // of a shared database; nil: none
 	file    os.FileInfo       // the file that was opened
+	damage  atomic.Pointer[sqlstore.DamagedError]
 
 	secretMu sync.Mutex
 	secret   []byte
@@ -72,7 +74,7 @@ func (d *database) connect(ctx context.Context, removed *sqlstore.DB) (*sqlstore
 		}
 	}
 	if d.anchor != nil {
-		if err := d.anchor.checkEmpty(ctx); err != nil {
+		if err := d.anchor.inspect(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -114,17 +116,21 @@ func (d *database) folder() (*os.File, error) {
 	return nil, nil //nolint:nilnil // there is nothing to open
 }
 
-// isEmpty reports whether an existing database has no tables of Remit.
-func (d *database) isEmpty(ctx context.Context) (bool, error) {
+// inspect looks into an existing database without changing it.
+func (d *database) inspect(ctx context.Context) (found sqlstore.Found, err error) {
+	if d.isShared() {
+		found.Empty, err = sqlstore.IsEmpty(ctx, d.url)
+		return found, err
+	}
 	folder, err := d.folder()
 	if err != nil {
-		return false, err
+		return found, err
 	}
-	empty, err := sqlstore.IsEmpty(ctx, d.url, folder)
+	found, err = sqlstore.Inspect(ctx, d.url, folder)
 	if folder != nil {
 		err = errors.Join(err, folder.Close())
 	}
-	return empty, err
+	return found, err
 }
 
 // prepareFile creates the folder of a SQLite file.
@@ -144,7 +150,7 @@ func (d *database) isStillThere(db *sqlstore.DB) bool {
 		return false
 	}
 	now := d.stat()
-	if d.file == nil && !db.Emptied() || d.file != nil && now != nil && os.SameFile(d.file, now) {
+	if d.file == nil && !db.Emptied() || d.file != nil && now != nil && now.Size() > 0 && os.SameFile(d.file, now) {
 		return true
 	}
 	if d.isShared() {
@@ -209,6 +215,9 @@ func (d *database) answers(ctx context.Context) error {
 	db, err := d.open(ctx)
 	if err != nil {
 		return err
+	}
+	if damaged := d.damage.Load(); damaged != nil {
+		return damaged
 	}
 	return db.Ping(ctx)
 }

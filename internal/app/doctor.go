@@ -16,13 +16,28 @@ var _ cli.Checker = (*App)(nil)
 
 // Checks checks the stores and services of the workspace. It opens what calls would open, and sends
 // one short text to the embedding service, if one is configured.
-func (a *App) Checks(ctx context.Context) []cli.Check {
-	checks := []cli.Check{a.checkDatabase(ctx), a.checkAudit(ctx), a.checkBooks(ctx), a.checkEmbeddings(ctx)}
-	checks = append(checks, a.checkKeys())
+func (a *App) Checks(ctx context.Context, thorough bool) []cli.Check {
+	checks := []cli.Check{
+		checkStorage("storage", "the data folder is that of this workspace", a.data.check()),
+		a.checkDatabase(ctx, thorough), a.checkAudit(ctx, thorough), a.checkBooks(ctx), a.checkEmbeddings(ctx), a.checkKeys(),
+	}
+	if a.database.isShared() {
+		checks = append(checks, a.checkSkew(ctx))
+	}
 	return append(checks, a.checkTokens(ctx)...)
 }
 
-func (a *App) checkDatabase(ctx context.Context) cli.Check {
+// checkSkew compares the clocks of this machine and of the database.
+func (a *App) checkSkew(ctx context.Context) cli.Check {
+	c := cli.Check{Name: "database clock", Status: cli.StatusOK, Finding: "it agrees with the clock of this machine"}
+	if err := a.database.checkClock(ctx); err != nil {
+		c.Status, c.Finding = cli.StatusFail, err.Error()
+		c.Fix = "Set both clocks, such as with chrony: expiry, rate limits and the order of records depend on them."
+	}
+	return c
+}
+
+func (a *App) checkDatabase(ctx context.Context, thorough bool) cli.Check {
 	c := cli.Check{Name: "database", Status: cli.StatusOK, Finding: "none yet; it is created when something is first stored"}
 	if !a.database.exists() {
 		return c
@@ -33,10 +48,10 @@ func (a *App) checkDatabase(ctx context.Context) cli.Check {
 	}
 	err := a.database.answers(ctx)
 	var newer *sqlstore.SchemaTooNewError
-	var inDoubt *doubtError
+	if _, inDoubt := doubtOf(err); inDoubt {
+		return checkStorage(c.Name, "", err)
+	}
 	switch {
-	case errors.As(err, &inDoubt):
-		c.Status, c.Finding, c.Fix = cli.StatusFail, inDoubt.why, "Nothing is written until this is decided: "+inDoubt.fix+"."
 	case errors.As(err, &newer):
 		c.Status, c.Finding, c.Fix = cli.StatusFail, err.Error(), "A newer Remit has used it. Use that Remit, or "+
 			"choose another database with --database."
@@ -45,6 +60,7 @@ func (a *App) checkDatabase(ctx context.Context) cli.Check {
 			"that the server runs, or choose another database with --database."
 	default:
 		c.Finding = kind + " answers, and its schema is up to date"
+		a.database.checkTables(ctx, thorough, &c)
 	}
 	return c
 }
@@ -54,10 +70,10 @@ func (a *App) checkDatabase(ctx context.Context) cli.Check {
 const maxVerify = 64 << 20
 
 // checkAudit verifies the chain of audit records up to the newest day.
-func (a *App) checkAudit(ctx context.Context) cli.Check {
+func (a *App) checkAudit(ctx context.Context, thorough bool) cli.Check {
 	c := cli.Check{Name: "audit", Status: cli.StatusOK}
 	days, err := a.AuditRecords().Days(ctx)
-	if err == nil && sizeOf(days) > maxVerify {
+	if err == nil && sizeOf(days) > maxVerify && !thorough {
 		c.Finding = fmt.Sprintf("%d days of records, too large to verify here; run \"remit audit verify\"", len(days))
 		return c
 	}
@@ -97,7 +113,11 @@ func (a *App) checkBooks(ctx context.Context) cli.Check {
 		return c
 	}
 	c.Finding = "reached"
-	if err := a.stores.ping(ctx); err != nil {
+	err := a.stores.ping(ctx)
+	if _, inDoubt := doubtOf(err); inDoubt {
+		return checkStorage(c.Name, "", err)
+	}
+	if err != nil {
 		c.Status, c.Finding = cli.StatusFail, err.Error()
 		c.Fix = "Check that the folder or the bucket of --books exists, and that the S3 credentials are set in the environment."
 	}

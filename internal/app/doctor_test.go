@@ -16,7 +16,7 @@ import (
 // finding returns the result of one check of a workspace.
 func finding(t *testing.T, a *App, name string) cli.Check {
 	t.Helper()
-	for _, c := range a.Checks(t.Context()) {
+	for _, c := range a.Checks(t.Context(), false) {
 		if c.Name == name {
 			return c
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strconv"
 
 	"remit/internal/engine/identity"
 	"remit/internal/frontends/cli"
@@ -173,6 +174,9 @@ func (a *anchor) newData(ctx context.Context) error {
 		return err
 	}
 	if file, ok := sqlstore.File(a.database.url); ok {
+		if err := a.moveDamaged(ctx, file); err != nil {
+			return err
+		}
 		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) { // the next write creates it
 			return a.file.Change(a.now(), func(c *keyfolder.Change) error {
 				return errors.Join(c.NextEpoch(), forgetStorages(c), c.SetData(a.location, ""))
@@ -180,6 +184,24 @@ func (a *anchor) newData(ctx context.Context) error {
 		}
 	}
 	return a.withDatabase(ctx, func(db *sqlstore.DB) error { return a.accept(ctx, db) })
+}
+
+// moveDamaged renames a damaged database, with its log files, so that nothing of it is lost.
+func (a *anchor) moveDamaged(ctx context.Context, file string) error {
+	if a.database.stat() == nil {
+		return nil
+	}
+	_, err := a.database.inspect(ctx)
+	if _, damaged := errors.AsType[*sqlstore.DamagedError](err); !damaged {
+		return nil
+	}
+	suffix := ".damaged-" + strconv.FormatInt(a.now().Unix(), 10)
+	for _, name := range []string{file + "-shm", file + "-wal", file} {
+		if err := os.Rename(name, name+suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("move the damaged database aside: %w", err)
+		}
+	}
+	return nil
 }
 
 // reset makes all tokens, sessions and requests for approval invalid.

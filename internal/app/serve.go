@@ -53,7 +53,7 @@ func (a *App) endpoint(e *engine.Engine, sets []*contract.Set) *mcp.Server {
 		Engine: e, Version: Version, Instructions: sync.OnceValue(func() string { return a.instructions(sets, e) }),
 		Tasks: &jobs.Runner{
 			Engine: e, Workspace: place, Log: a.log,
-			Store: a.database.background,
+			Store: a.database.background, Now: a.database.now,
 		},
 		States: &mcp.States{Secret: a.database.key, Workspace: place, UseOnce: a.database.spend, Now: time.Now},
 	}
@@ -156,16 +156,17 @@ func (a *App) Serve(ctx context.Context, ready func(url string)) error {
 	}
 	a.log.Info("serving", "root", a.settings.Root, "toolsets", strings.Join(a.settings.Toolsets, ","),
 		"approve", string(a.settings.Approve), "read_only", a.settings.ReadOnly)
-	defer a.followCalls(ctx)()
+	defer a.inBackground(ctx, a.calls.Follow)()
+	defer a.inBackground(ctx, a.database.watchDamage)()
 	return errors.Join(server.Serve(ctx, l, grace), finish(ctx, servers...))
 }
 
-// followCalls keeps the index of calls up to date until end is called.
-func (a *App) followCalls(ctx context.Context) (end func()) {
+// inBackground runs work until end is called.
+func (a *App) inBackground(ctx context.Context, work func(context.Context)) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	var following sync.WaitGroup
-	following.Go(func() { a.calls.Follow(ctx) })
-	return func() { cancel(); following.Wait() }
+	var running sync.WaitGroup
+	running.Go(func() { work(ctx) })
+	return func() { cancel(); running.Wait() }
 }
 
 // newServer prepares a server for the configured address, if that is safe.
@@ -275,6 +276,9 @@ func (a *App) health(ctx context.Context, ending bool) map[string]error {
 		"memory":    a.storage.checkMemory(),
 		"database":  a.database.ping(ctx),
 		"audit":     a.options.Audit.Ready(time.Now()),
+	}
+	if a.database.isShared() {
+		parts["clock"] = a.database.checkClock(ctx)
 	}
 	if a.hasBooks() {
 		parts["books"] = a.stores.ping(ctx)

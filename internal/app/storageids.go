@@ -12,7 +12,7 @@ import (
 // knownID is what is known about the id of a storage that is no database: in the key folder, where
 // that can be used, and in this process. It implements storageid.Memory.
 type knownID struct {
-	anchor   *anchor
+	anchor   *anchor // nil: nothing is known, and nothing is written
 	location string
 
 	mu       sync.Mutex
@@ -43,6 +43,9 @@ func (a *anchor) knownBooks(place string) *knownID {
 
 // Known implements storageid.Memory.
 func (k *knownID) Known() (string, error) {
+	if k.anchor == nil {
+		return "", nil
+	}
 	state, err := k.anchor.file.State()
 	if err != nil {
 		return "", unreadable(err)

@@ -77,8 +77,8 @@ func (f *Folder) Claim() error {
 	return f.hold()
 }
 
-// Before is called before a batch is written to a file in the folder, and After when the batch is on
-// disk. They implement memlog.Place.
+// Before is called before a batch is written to a file in the folder, and After when the batch is
+// on disk. They implement memlog.Place.
 func (f *Folder) Before(durable bool) error {
 	if durable {
 		return f.Claim()
@@ -186,7 +186,8 @@ func (f *Folder) makeID() (id string, err error) {
 	if id, err = Read(io.NewSectionReader(file, 0, maxFile)); id != "" || err != nil {
 		return id, err
 	}
-	if _, err = file.WriteString("\n" + New() + "\n"); err != nil { // a crash may have left a part of a line
+	// A crash may have left a part of a line.
+	if _, err = file.WriteString("\n" + New() + "\n"); err != nil {
 		return "", fmt.Errorf("write the id of a folder: %w", err)
 	}
 	if err := errors.Join(file.Sync(), filelock.SyncFolder(f.Path)); err != nil {
