@@ -67,7 +67,7 @@ func sharedStorage(root *workspace.Root, database sqlstore.Source, lost func(err
 	records := database.Records(lost)
 	return &storage{
 		place: sharedPlace, memory: memory, records: records, audit: database.RecordReader(),
-		source: sharedPlace, limiter: database.Limiter(),
+		source: sharedPlace, limiter: &localLimiter{database.Limiter(), ratelimit.NewMemory()},
 		checkPath:   checkShared(root, memory),
 		checkMemory: func() error { return nil }, checkRecords: func() error { return nil },
 		memoryEnd: memory, recordsEnd: records,
