@@ -11,6 +11,7 @@ import (
 
 	"remit/internal/engine/audit"
 	"remit/internal/stores/keyfolder"
+	"remit/internal/stores/sqlstore"
 )
 
 // tipInterval is how long the newest record may be unknown outside the workspace.
@@ -21,13 +22,14 @@ const tipInterval = time.Second
 type tipKeeper struct {
 	records audit.Reader
 	keys    *keyfolder.Workspace
+	place   func() error // returns an error if the folder of the records is gone
 	now     func() time.Time
 	log     *slog.Logger
 
 	waiting atomic.Bool // a record was written that is not in the key folder
 	mu      sync.Mutex
 	timer   *time.Timer
-	checked bool // the tip of an earlier run was looked for
+	checked bool // the tip of an earlier run was read
 	stored  keyfolder.Tip
 }
 
@@ -68,11 +70,15 @@ func (k *tipKeeper) keep() error {
 		if err != nil {
 			return err
 		}
-		if missing := k.find(ctx, old); missing != nil && old.Cut == "" {
-			k.log.Warn("audit records are missing", "error", missing)
-			old.Cut = k.now().UTC().Format(time.RFC3339) + ": " + missing.Error()
-		}
 		k.stored, k.checked = old, true
+	}
+	// Records may be removed while the server runs too.
+	if missing := k.find(ctx, k.stored); missing != nil && k.stored.Cut == "" {
+		if err := k.place(); err != nil {
+			return err
+		}
+		k.log.Warn("audit records are missing", "error", missing)
+		k.stored.Cut = k.now().UTC().Format(time.RFC3339) + ": " + missing.Error()
 	}
 	newest, err := k.newest(ctx)
 	if err != nil || newest == (keyfolder.Tip{}) {
@@ -119,7 +125,10 @@ func (k *tipKeeper) find(ctx context.Context, t keyfolder.Tip) error {
 // noticed.
 func (a *App) CheckTip(ctx context.Context) error {
 	if a.tips == nil {
-		return nil
+		return sqlstore.Source(a.database.open).CheckEnd(ctx)
+	}
+	if err := a.tips.place(); err != nil {
+		return err
 	}
 	tip, err := a.tips.keys.Tip()
 	if err == nil {
