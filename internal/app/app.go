@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -112,6 +111,7 @@ type App struct {
 	webhook    *webhook.Sender // nil if no webhook is configured
 	stats      *stats.Stats
 	calls      *auditindex.Index
+	damage     damage
 
 	telemetry *telemetry.Telemetry // nil if telemetry is off
 	engine    *engine.Engine
@@ -389,12 +389,4 @@ func (a *App) Close() error {
 	a.telemetry.Close() // it reads the number of waiting requests from the database once more
 	a.data.close()
 	return errors.Join(err, a.database.close(), a.root.Close())
-}
-
-// reason removes a path from an error whose message already names the path.
-func reason(err error) error {
-	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
-		return pathErr.Err
-	}
-	return err
 }

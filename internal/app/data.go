@@ -132,3 +132,11 @@ func (p preparedFiles) OpenAppend(name string) (*os.File, error) {
 	}
 	return p.data.openAppend(filepath.Join(p.folder, name))
 }
+
+// reason removes a path from an error whose message already names the path.
+func reason(err error) error {
+	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
+		return pathErr.Err
+	}
+	return err
+}

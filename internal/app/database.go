@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"remit/internal/contract"
@@ -44,7 +43,6 @@ type database struct {
 	anchor  *anchor           // nil: any database is used
 	records *sqlstore.Records // of a shared database; nil: none
 	file    os.FileInfo       // the file that was opened
-	damage  atomic.Pointer[sqlstore.DamagedError]
 
 	secretMu sync.Mutex
 	secret   []byte
@@ -215,9 +213,6 @@ func (d *database) answers(ctx context.Context) error {
 	db, err := d.open(ctx)
 	if err != nil {
 		return err
-	}
-	if damaged := d.damage.Load(); damaged != nil {
-		return damaged
 	}
 	return db.Ping(ctx)
 }

@@ -8,15 +8,12 @@ import (
 
 	"remit/internal/contract"
 	"remit/internal/frontends/cli"
-	"remit/internal/stores/sqlstore"
 )
 
 const (
 	// maxSkew is how much the clock of a replica may differ from that of the database.
 	maxSkew = time.Minute
-	// damageDelay and damageInterval say when all tables are checked while the server runs.
-	damageDelay, damageInterval = time.Hour, 24 * time.Hour
-	// quickLimit is how long doctor checks the tables of a database.
+	// quickLimit is how long doctor, and a server that has started, check the tables of a database.
 	quickLimit = 5 * time.Second
 )
 
@@ -48,37 +45,6 @@ func (d *database) checkClock(ctx context.Context) error {
 		return fmt.Errorf("the clock of this machine is %s %s that of the database", skew.Abs().Round(time.Second), word)
 	}
 	return nil
-}
-
-// watchDamage checks all tables of a SQLite file once a day, until ctx ends.
-func (d *database) watchDamage(ctx context.Context) {
-	for timer := time.NewTimer(damageDelay); !d.isShared(); timer.Reset(damageInterval) {
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		case <-timer.C:
-			d.checkDamage(ctx)
-		}
-	}
-}
-
-// checkDamage checks all tables, and remembers what it finds until the next check.
-func (d *database) checkDamage(ctx context.Context) {
-	if !d.exists() {
-		return
-	}
-	db, err := d.open(ctx)
-	if err != nil {
-		return // every call that needs it says so
-	}
-	_, _, err = db.CheckFile(ctx, false)
-	if damaged, ok := errors.AsType[*sqlstore.DamagedError](err); ok {
-		d.damage.Store(damaged)
-		d.log.Error("the database is damaged", "error", damaged, "fix", fixDamaged)
-		return
-	}
-	d.damage.Store(nil)
 }
 
 // checkTables adds to a check of doctor whether the tables of a SQLite file are intact.

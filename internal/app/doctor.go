@@ -82,7 +82,8 @@ func (a *App) checkAudit(ctx context.Context, thorough bool) cli.Check {
 		count, err = audit.Verify(ctx, a.AuditRecords())
 	}
 	if cutErr := a.CheckTip(ctx); err == nil && cutErr != nil {
-		c.Status, c.Finding, c.Fix = cli.StatusFail, cutErr.Error(), "Someone has removed records, or they were lost when power failed."
+		c.Status, c.Finding, c.Fix = cli.StatusFail, cutErr.Error(), "Someone has removed records, or they were "+
+			"lost when power failed. Put them back from a backup, or a person runs \"remit trust --lost-records\" at a terminal."
 		return c
 	}
 	var broken *audit.BrokenError
@@ -90,7 +91,7 @@ func (a *App) checkAudit(ctx context.Context, thorough bool) cli.Check {
 	case errors.As(err, &broken):
 		c.Status, c.Finding = cli.StatusFail, fmt.Sprintf("the audit log is broken at %v (%d records before it are intact)", broken, count)
 		c.Fix = "Someone, or a failing disk, has changed it. Keep the files unchanged for an investigation, and " +
-			"move them away to start a new log."
+			"move them away to start a new log, and end the warning with \"remit trust --lost-records\"."
 	case err != nil:
 		c.Status, c.Finding, c.Fix = cli.StatusFail, err.Error(), "Check that the data folder or the database is "+
 			"readable: Remit runs no call that writes if it cannot record it."

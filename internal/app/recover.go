@@ -23,6 +23,8 @@ func (a *App) Recover(ctx context.Context, how cli.Recovery) error {
 		return errors.Join(a.anchor.copied(ctx), a.anchor.keys.Workspace(a.anchor.root).ForgetTip())
 	case cli.NewData:
 		return errors.Join(a.anchor.newData(ctx), a.anchor.keys.Workspace(a.anchor.root).ForgetTip())
+	case cli.LostRecords:
+		return a.anchor.keys.Workspace(a.anchor.root).ForgetTip()
 	case cli.ResetTokens:
 		return a.anchor.reset(ctx)
 	}

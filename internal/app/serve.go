@@ -157,7 +157,7 @@ func (a *App) Serve(ctx context.Context, ready func(url string)) error {
 	a.log.Info("serving", "root", a.settings.Root, "toolsets", strings.Join(a.settings.Toolsets, ","),
 		"approve", string(a.settings.Approve), "read_only", a.settings.ReadOnly)
 	defer a.inBackground(ctx, a.calls.Follow)()
-	defer a.inBackground(ctx, a.database.watchDamage)()
+	defer a.inBackground(ctx, a.watchDamage)()
 	return errors.Join(server.Serve(ctx, l, grace), finish(ctx, servers...))
 }
 
@@ -274,8 +274,8 @@ func (a *App) health(ctx context.Context, ending bool) map[string]error {
 		"workspace": a.root.Check(),
 		"data":      a.data.check(),
 		"memory":    a.storage.checkMemory(),
-		"database":  a.database.ping(ctx),
-		"audit":     a.options.Audit.Ready(time.Now()),
+		"database":  a.databaseHealth(ctx),
+		"audit":     a.auditHealth(ctx),
 	}
 	if a.database.isShared() {
 		parts["clock"] = a.database.checkClock(ctx)

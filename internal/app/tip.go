@@ -29,8 +29,6 @@ type tipKeeper struct {
 	waiting atomic.Bool // a record was written that is not in the key folder
 	mu      sync.Mutex
 	timer   *time.Timer
-	checked bool // the tip of an earlier run was read
-	stored  keyfolder.Tip
 }
 
 // touch notes that a record was written.
@@ -65,34 +63,27 @@ func (k *tipKeeper) keep() error {
 	k.waiting.Store(false)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if !k.checked {
-		old, err := k.keys.Tip()
-		if err != nil {
-			return err
-		}
-		k.stored, k.checked = old, true
+	old, err := k.keys.Tip() // another process may have stored or forgotten it
+	if err != nil {
+		return err
 	}
-	// Records may be removed while the server runs too.
-	if missing := k.find(ctx, k.stored); missing != nil && k.stored.Cut == "" {
+	cut := old.Cut
+	if missing := k.find(ctx, old); missing != nil && cut == "" {
 		if err := k.place(); err != nil {
 			return err
 		}
 		k.log.Warn("audit records are missing", "error", missing)
-		k.stored.Cut = k.now().UTC().Format(time.RFC3339) + ": " + missing.Error()
+		cut = k.now().UTC().Format(time.RFC3339) + ": " + missing.Error()
 	}
 	newest, err := k.newest(ctx)
 	if err != nil || newest == (keyfolder.Tip{}) {
 		return err
 	}
-	newest.Cut = k.stored.Cut
-	if newest == k.stored {
+	newest.Cut = cut
+	if newest == old {
 		return nil
 	}
-	if err := k.keys.SetTip(newest); err != nil {
-		return err
-	}
-	k.stored = newest
-	return nil
+	return k.keys.SetTip(newest)
 }
 
 // newest returns the Tip of the last record in the files, or the zero Tip if they have none.
