@@ -72,11 +72,12 @@ var rules = []rule{
 	{"internal/jsonc", nil, "jsonc imports nothing of ours"},
 	{"internal/filelock", nil, "filelock imports nothing of ours"},
 	{"internal/visible", nil, "visible imports nothing of ours"},
+	{"internal/storageid", nil, "storageid imports nothing of ours but filelock"},
 	{"internal/complexitytest", nil, "complexitytest imports nothing of ours"},
 }
 
 // leaves import nothing of ours, so every package may import them.
-var leaves = []string{"internal/bodies", "internal/jsonc", "internal/filelock", "internal/visible"}
+var leaves = []string{"internal/bodies", "internal/jsonc", "internal/filelock", "internal/visible", "internal/storageid"}
 
 // badNames do not say what a package provides, or shadow the standard library.
 var badNames = []string{"util", "utils", "common", "models", "helpers", "context"}

@@ -61,14 +61,14 @@ func locationOf(address string) string {
 	return "postgres://" + u.Host + u.Path
 }
 
-// doubtError says that the database is not known to be the one of this workspace. Until a person
-// decides, nothing is written.
+// doubtError says that a storage is not known to be the one of this workspace. Until it is, or a
+// person decides, nothing is written.
 type doubtError struct {
 	why, fix string
 	cause    error // for the operator, because it may name a host path; or nil
 }
 
-func (e *doubtError) Error() string { return "the database is in doubt" + e.Detail() }
+func (e *doubtError) Error() string { return "the storage is in doubt" + e.Detail() }
 
 // Detail returns what only the operator is told.
 func (e *doubtError) Detail() string {
@@ -92,7 +92,8 @@ const (
 	fixMoved = `if the workspace was moved, a person runs "remit trust --moved" at a terminal; if it is a copy, or the key ` +
 		`folder was lost, "remit trust --copied"`
 	fixNewData = `put the right one back, or a person runs "remit trust --new-data" at a terminal to go on with what is there now`
-	fixDamaged = `put a backup in its place, or move it away, and a person runs "remit trust --new-data" at a terminal to start anew`
+	fixDamaged = `stop the server and restore a backup with "remit restore", or a person runs "remit trust --new-data" at a ` +
+		`terminal, which moves the damaged file aside`
 	fixKeys    = `put right what "remit doctor" says, restore the key folder from a backup, or a person runs "remit trust --copied" at a terminal`
 )
 
@@ -108,20 +109,34 @@ func (a *anchor) mayCreate() error {
 	return nil
 }
 
-// checkEmpty returns an error if a database that was in use has lost its tables, instead of
-// creating them again.
-func (a *anchor) checkEmpty(ctx context.Context) error {
+// inspect returns an error if the database must not be opened: it is damaged, or another one is in
+// the place of one that was in use. Opening it would create its tables again, or apply the
+// write-ahead log of another database to it.
+func (a *anchor) inspect(ctx context.Context) error {
 	a.mu.Lock()
 	used := a.seen != ""
 	a.mu.Unlock()
-	if !used && a.mayCreate() == nil {
-		return nil // it may be new
+	state, err := a.file.State()
+	if err != nil {
+		return unreadable(err)
 	}
-	empty, err := a.database.isEmpty(ctx)
-	if err == nil && empty {
-		err = doubt(fixNewData, "The database of this workspace has lost its tables")
+	known := state.Data[a.location]
+	if isNew := known == "" && !used; isNew && a.shared || !a.shared && a.database.stat() == nil {
+		return nil
 	}
-	return err
+	found, err := a.database.inspect(ctx)
+	var damaged *sqlstore.DamagedError
+	switch {
+	case errors.As(err, &damaged):
+		return doubt(fixDamaged, "The database of this workspace is damaged: "+damaged.Reason)
+	case err != nil:
+		return err
+	case found.Empty && (known != "" || used):
+		return doubt(fixNewData, "The database of this workspace is empty: it has lost its tables")
+	case !a.shared && known != "" && found.DataID != known:
+		return doubt(fixNewData, "The database is not the one that this workspace used before")
+	}
+	return nil
 }
 
 // expects reports whether the database must exist.

@@ -48,12 +48,13 @@ func (s *anchoredApprovals) end(r *approval.Request, now time.Time) (fresh bool,
 	return fresh, nil
 }
 
-// anchoredRecords is a log that is not ready while the database is in doubt, so that nothing is
-// written then.
+// anchoredRecords is a log that is not ready while the database or the data folder is in doubt, so
+// that nothing is written then.
 type anchoredRecords struct {
 	*audit.Log
 	anchor *anchor
-	tips   *tipKeeper // nil for a shared database
+	tips   *tipKeeper   // nil for a shared database
+	place  func() error // returns an error if the folder of the records is gone
 }
 
 // Write stores one record.
@@ -66,6 +67,9 @@ func (r *anchoredRecords) Write(ctx context.Context, record *audit.Record, durab
 // Ready returns an error if a record could not be stored now, or should not be.
 func (r *anchoredRecords) Ready(now time.Time) error {
 	if err := r.anchor.check(context.Background()); err != nil {
+		return err
+	}
+	if err := r.place(); err != nil {
 		return err
 	}
 	return r.Log.Ready(now)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -112,6 +111,7 @@ type App struct {
 	webhook    *webhook.Sender // nil if no webhook is configured
 	stats      *stats.Stats
 	calls      *auditindex.Index
+	damage     damage
 
 	telemetry *telemetry.Telemetry // nil if telemetry is off
 	engine    *engine.Engine
@@ -120,6 +120,7 @@ type App struct {
 	settings  cli.Settings
 	secrets   *contract.SecretPolicy
 	listening string // the URL of the server for clients on this machine; "" unless it serves
+	data      *dataFolder
 	database  *database
 	anchor    *anchor
 	tips      *tipKeeper // nil for a shared database
@@ -173,11 +174,12 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	}
 	a.log = log
 	data := &dataFolder{path: s.Data, root: root}
-	store := newDatabase(s.Database, root, data.prepare, log)
+	store := newDatabase(s.Database, root, data.claim, log)
 	a.keys = keyfolder.Find(s.Keys, environmentOf(s))
 	store.userKey = a.keys.Key
 	a.database = store
-	a.anchor = newAnchor(a.keys, workspace.RealPath(s.Root), store)
+	a.anchor, a.data = newAnchor(a.keys, workspace.RealPath(s.Root), store), data
+	data.identify(a.anchor.knownData(s.Data))
 	if file, ok := sqlstore.File(s.Database); ok && filepath.Dir(file) == s.Data {
 		data.mayCreate = a.anchor.mayCreate
 	}
@@ -188,7 +190,7 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	}
 	store.outbox = a.storage.outbox
 	store.outbox.Sweep = a.sweepOutbox
-	a.stores = &bookStores{settings: s, root: root, data: data, log: log}
+	a.stores = &bookStores{settings: s, root: root, data: data, anchor: a.anchor, log: log}
 	a.books = &books.Library{Stores: a.stores.open, Secrets: secrets, Now: time.Now, Log: log}
 	a.links = a.newLinks()
 	a.code = a.newCode()
@@ -200,9 +202,9 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	a.identities = a.newIdentities()
 	a.calls = a.newCallIndex()
 	if !store.isShared() {
-		a.tips = &tipKeeper{records: a.storage.audit, keys: a.keys.Workspace(a.anchor.root), now: time.Now, log: log}
+		a.tips = &tipKeeper{records: a.storage.audit, keys: a.keys.Workspace(a.anchor.root), place: data.check, now: time.Now, log: log}
 	}
-	a.records = &anchoredRecords{&audit.Log{Storage: a.storage.records}, a.anchor, a.tips}
+	a.records = &anchoredRecords{&audit.Log{Storage: a.storage.records}, a.anchor, a.tips, a.storage.checkRecords}
 	a.passkeys = a.newPasskeys()
 	a.waiting = &approvals{
 		mode: s.Approve, anchor: a.anchor, database: store, page: a.approvalPage, audit: a.records, passkeys: a.passkeys,
@@ -239,7 +241,7 @@ func hiddenFrom(s cli.Settings) []string {
 	// Books are readable like the folder they are in, but deleted content is not.
 	for _, place := range s.Books {
 		if folder, ok := strings.CutPrefix(place, folderScheme); ok && isWithin(s.Root, folder) && !isWithin(s.Data, folder) {
-			hidden = append(hidden, filepath.Join(folder, ".history"), filepath.Join(folder, ".locks"))
+			hidden = append(hidden, filepath.Join(folder, ".history"), filepath.Join(folder, ".locks"), filepath.Join(folder, ".remit-id"))
 		}
 	}
 	slices.Sort(hidden)
@@ -399,13 +401,6 @@ func (a *App) Close() error {
 		a.webhook.Close()
 	}
 	a.telemetry.Close() // it reads the number of waiting requests from the database once more
+	a.data.close()
 	return errors.Join(err, a.database.close(), a.root.Close())
-}
-
-// reason removes a path from an error whose message already names the path.
-func reason(err error) error {
-	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
-		return pathErr.Err
-	}
-	return err
 }

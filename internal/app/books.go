@@ -28,11 +28,14 @@ type bookStores struct {
 	settings cli.Settings
 	root     *workspace.Root
 	data     *dataFolder
+	anchor   *anchor
 	log      *slog.Logger
 
-	mu     sync.Mutex
-	opened *books.Stores
-	trials []*opener[bool]
+	mu      sync.Mutex
+	opened  *books.Stores
+	trials  []*opener[bool]
+	disks   []*blob.Disk
+	buckets []*bucketID
 }
 
 // open returns the stores. It sends no request, so that an unreachable bucket does not block the
@@ -47,7 +50,7 @@ func (b *bookStores) open(ctx context.Context) (books.Stores, error) {
 	for _, place := range b.settings.Books {
 		store, err := b.store(ctx, place)
 		if err != nil {
-			b.trials = nil
+			b.trials, b.disks, b.buckets = nil, nil, nil
 			return books.Stores{}, fmt.Errorf("books: %w", err)
 		}
 		found = append(found, store)
@@ -67,15 +70,17 @@ func (b *bookStores) store(ctx context.Context, place string) (books.Store, erro
 	if ok {
 		return b.disk(folder)
 	}
-	bucket, err := blob.OpenS3(ctx, place, b.settings.Env)
+	s3, err := blob.OpenS3(ctx, place, b.settings.Env)
 	if err != nil {
 		return nil, err
 	}
-	t := newTrial(bucket.Probe)
-	b.trials = append(b.trials, t)
-	return b.guarded(bucket, func(ctx context.Context) error {
-		_, err := t.open(ctx)
-		return err
+	t, id := newTrial(s3.Probe), newBucketID(s3, b.anchor.knownBooks(place))
+	b.trials, b.buckets = append(b.trials, t), append(b.buckets, id)
+	return b.guarded(&bucket{s3, id}, func(ctx context.Context) error {
+		if _, err := t.open(ctx); err != nil {
+			return err
+		}
+		return id.claim(ctx)
 	}), nil
 }
 
@@ -96,9 +101,11 @@ func (b *bookStores) disk(folder string) (books.Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	disk.Identify(b.anchor.knownBooks(folderScheme+folder), refuseStorage("The folder of books"))
+	b.disks = append(b.disks, disk)
 	ready := func(context.Context) error { return nil }
 	if isWithin(b.settings.Data, folder) {
-		ready = func(context.Context) error { return b.data.prepare() }
+		ready = func(context.Context) error { return b.data.claim() }
 	}
 	return b.guarded(disk, ready), nil
 }
@@ -167,6 +174,11 @@ func (b *bookStores) ping(ctx context.Context) error {
 			return err
 		}
 	}
+	for _, id := range b.buckets {
+		if err := id.check(ctx); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -187,6 +199,12 @@ func (b *bookStores) close() {
 	defer b.mu.Unlock()
 	for _, t := range b.trials {
 		t.close()
+	}
+	for _, disk := range b.disks {
+		disk.Close()
+	}
+	for _, id := range b.buckets {
+		id.close()
 	}
 }
 

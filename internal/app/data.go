@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"remit/internal/storageid"
 	"remit/internal/stores/memlog"
 	"remit/internal/stores/workspace"
 )
@@ -20,13 +21,53 @@ type dataFolder struct {
 	root *workspace.Root // what is within it belongs to others, so no link there is followed
 	// mayCreate returns an error if the folder must exist already; nil if there is no such rule.
 	mayCreate func() error
+	id        *storageid.Folder // nil: any folder at the path is the right one
 
 	mu   sync.Mutex
 	made bool
 }
 
-// prepare creates the folder, also if it was removed before a database was in it.
+// identify makes the folder one that must stay the same once something was acknowledged as stored
+// in it.
+func (d *dataFolder) identify(known storageid.Memory) {
+	d.id = &storageid.Folder{Path: d.path, OpenID: d.openID, Memory: known, Refuse: refuseStorage("The data folder of this workspace")}
+}
+
+func (d *dataFolder) openID(create bool) (*os.File, error) {
+	if create {
+		return d.openAppend("id")
+	}
+	return openRegular(filepath.Join(d.path, "id"))
+}
+
+// check returns an error if the folder is not the one that was used before.
+func (d *dataFolder) check() error {
+	if d.id == nil {
+		return nil
+	}
+	return d.id.Check()
+}
+
+// claim prepares the folder before something is acknowledged as stored in it.
+func (d *dataFolder) claim() error {
+	if err := d.prepare(); err != nil || d.id == nil {
+		return err
+	}
+	return d.id.Claim()
+}
+
+// close stops holding the folder open.
+func (d *dataFolder) close() {
+	if d.id != nil {
+		d.id.Close()
+	}
+}
+
+// prepare creates the folder, unless something that was acknowledged as stored in it is missing.
 func (d *dataFolder) prepare() error {
+	if err := d.check(); err != nil {
+		return err
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.made {
@@ -91,4 +132,12 @@ func (p preparedFiles) OpenAppend(name string) (*os.File, error) {
 		return nil, err
 	}
 	return p.data.openAppend(filepath.Join(p.folder, name))
+}
+
+// reason removes a path from an error whose message already names the path.
+func reason(err error) error {
+	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
+		return pathErr.Err
+	}
+	return err
 }

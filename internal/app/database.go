@@ -73,7 +73,7 @@ func (d *database) connect(ctx context.Context, removed *sqlstore.DB) (*sqlstore
 		}
 	}
 	if d.anchor != nil {
-		if err := d.anchor.checkEmpty(ctx); err != nil {
+		if err := d.anchor.inspect(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -82,6 +82,7 @@ func (d *database) connect(ctx context.Context, removed *sqlstore.DB) (*sqlstore
 		return nil, err
 	}
 	d.file = db.Stat()
+	db.Watch(d.stays(d.file))
 	if d.anchor != nil {
 		if err := d.anchor.settle(ctx, db); err != nil {
 			return nil, errors.Join(err, db.Close())
@@ -116,17 +117,21 @@ func (d *database) folder() (*os.File, error) {
 	return nil, nil //nolint:nilnil // there is nothing to open
 }
 
-// isEmpty reports whether an existing database has no tables of Remit.
-func (d *database) isEmpty(ctx context.Context) (bool, error) {
+// inspect looks into an existing database without changing it.
+func (d *database) inspect(ctx context.Context) (found sqlstore.Found, err error) {
+	if d.isShared() {
+		found.Empty, err = sqlstore.IsEmpty(ctx, d.url)
+		return found, err
+	}
 	folder, err := d.folder()
 	if err != nil {
-		return false, err
+		return found, err
 	}
-	empty, err := sqlstore.IsEmpty(ctx, d.url, folder)
+	found, err = sqlstore.Inspect(ctx, d.url, folder)
 	if folder != nil {
 		err = errors.Join(err, folder.Close())
 	}
-	return empty, err
+	return found, err
 }
 
 // prepareFile creates the folder of a SQLite file.
@@ -146,7 +151,7 @@ func (d *database) isStillThere(db *sqlstore.DB) bool {
 		return false
 	}
 	now := d.stat()
-	if d.file == nil && !db.Emptied() || d.file != nil && now != nil && os.SameFile(d.file, now) {
+	if d.file == nil && !db.Emptied() || d.file != nil && now != nil && now.Size() > 0 && os.SameFile(d.file, now) {
 		return true
 	}
 	if d.isShared() {
@@ -155,6 +160,16 @@ func (d *database) isStillThere(db *sqlstore.DB) bool {
 		d.secretMu.Unlock()
 	}
 	return false
+}
+
+// stays returns a function that returns an error if the path no longer leads to the opened file.
+func (d *database) stays(opened os.FileInfo) func() error {
+	return func() error {
+		if now := d.stat(); opened != nil && (now == nil || !os.SameFile(opened, now)) {
+			return errors.New("the file of the database was moved or replaced, or its volume was unmounted")
+		}
+		return nil
+	}
 }
 
 // stat returns the file of the database, or nil if there is none.

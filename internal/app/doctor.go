@@ -18,29 +18,42 @@ var _ cli.Checker = (*App)(nil)
 
 // Checks checks the stores and services of the workspace. It opens what calls would open, and sends
 // one short text to the embedding service, if one is configured.
-func (a *App) Checks(ctx context.Context) []cli.Check {
-	checks := a.checkData()
-	checks = append(checks, a.checkDatabase(ctx), a.checkAudit(ctx), a.checkBooks(ctx), a.checkEmbeddings(ctx), a.checkKeys())
+func (a *App) Checks(ctx context.Context, thorough bool) []cli.Check {
+	checks := []cli.Check{
+		a.checkData(),
+		a.checkDatabase(ctx, thorough), a.checkAudit(ctx, thorough), a.checkBooks(ctx), a.checkEmbeddings(ctx), a.checkKeys(),
+	}
+	if a.database.isShared() {
+		checks = append(checks, a.checkSkew(ctx))
+	}
 	return append(checks, a.checkTokens(ctx)...)
 }
 
-// checkData reports a data folder that is missing although it was in use.
-func (a *App) checkData() []cli.Check {
-	folder := a.settings.Data
-	state, err := a.anchor.file.State()
-	if err != nil || state.Data[a.anchor.location] == "" || a.stores.data.mayCreate == nil {
-		return nil // it may be new
+// checkData reports a data folder that is missing or not the one of this workspace. Then it has the
+// name of the check of its path, and takes its place.
+func (a *App) checkData() cli.Check {
+	err := a.data.check()
+	if _, missing := os.Lstat(a.settings.Data); err == nil && a.data.mayCreate != nil && errors.Is(missing, fs.ErrNotExist) {
+		err = a.data.mayCreate()
 	}
-	if _, err := os.Lstat(folder); !errors.Is(err, fs.ErrNotExist) {
-		return nil
+	c := checkStorage("storage", "the data folder is that of this workspace", err)
+	if err != nil {
+		c.Name = "data"
 	}
-	return []cli.Check{{
-		Name: "data", Status: cli.StatusFail, Finding: folder + " is missing, although it was in use",
-		Fix: "Put it back or mount its volume; if it was deleted on purpose, a person runs \"remit trust --new-data\" at a terminal.",
-	}}
+	return c
 }
 
-func (a *App) checkDatabase(ctx context.Context) cli.Check {
+// checkSkew compares the clocks of this machine and of the database.
+func (a *App) checkSkew(ctx context.Context) cli.Check {
+	c := cli.Check{Name: "database clock", Status: cli.StatusOK, Finding: "it agrees with the clock of this machine"}
+	if err := a.database.checkClock(ctx); err != nil {
+		c.Status, c.Finding = cli.StatusFail, err.Error()
+		c.Fix = "Set both clocks, such as with chrony: expiry, rate limits and the order of records depend on them."
+	}
+	return c
+}
+
+func (a *App) checkDatabase(ctx context.Context, thorough bool) cli.Check {
 	c := cli.Check{Name: "database", Status: cli.StatusOK, Finding: "none yet; it is created when something is first stored"}
 	if !a.database.exists() {
 		return c
@@ -51,10 +64,10 @@ func (a *App) checkDatabase(ctx context.Context) cli.Check {
 	}
 	err := a.database.answers(ctx)
 	var newer *sqlstore.SchemaTooNewError
-	var inDoubt *doubtError
+	if _, inDoubt := doubtOf(err); inDoubt {
+		return checkStorage(c.Name, "", err)
+	}
 	switch {
-	case errors.As(err, &inDoubt):
-		c.Status, c.Finding, c.Fix = cli.StatusFail, inDoubt.why+inDoubt.Detail(), "Nothing is written until this is decided: "+inDoubt.fix+"."
 	case errors.As(err, &newer):
 		c.Status, c.Finding, c.Fix = cli.StatusFail, err.Error(), "A newer Remit has used it. Use that Remit, or "+
 			"choose another database with --database."
@@ -63,6 +76,7 @@ func (a *App) checkDatabase(ctx context.Context) cli.Check {
 			"that the server runs, or choose another database with --database."
 	default:
 		c.Finding = kind + " answers, and its schema is up to date"
+		a.database.checkTables(ctx, thorough, &c)
 	}
 	return c
 }
@@ -72,10 +86,10 @@ func (a *App) checkDatabase(ctx context.Context) cli.Check {
 const maxVerify = 64 << 20
 
 // checkAudit verifies the chain of audit records up to the newest day.
-func (a *App) checkAudit(ctx context.Context) cli.Check {
+func (a *App) checkAudit(ctx context.Context, thorough bool) cli.Check {
 	c := cli.Check{Name: "audit", Status: cli.StatusOK}
 	days, err := a.AuditRecords().Days(ctx)
-	if err == nil && sizeOf(days) > maxVerify {
+	if err == nil && sizeOf(days) > maxVerify && !thorough {
 		c.Finding = fmt.Sprintf("%d days of records, too large to verify here; run \"remit audit verify\"", len(days))
 		return c
 	}
@@ -84,7 +98,8 @@ func (a *App) checkAudit(ctx context.Context) cli.Check {
 		count, err = audit.Verify(ctx, a.AuditRecords())
 	}
 	if cutErr := a.CheckTip(ctx); err == nil && cutErr != nil {
-		c.Status, c.Finding, c.Fix = cli.StatusFail, cutErr.Error(), "Someone has removed records, or they were lost when power failed."
+		c.Status, c.Finding, c.Fix = cli.StatusFail, cutErr.Error(), "Someone has removed records, or they were "+
+			"lost when power failed. Put them back from a backup, or a person runs \"remit trust --lost-records\" at a terminal."
 		return c
 	}
 	var broken *audit.BrokenError
@@ -92,7 +107,7 @@ func (a *App) checkAudit(ctx context.Context) cli.Check {
 	case errors.As(err, &broken):
 		c.Status, c.Finding = cli.StatusFail, fmt.Sprintf("the audit log is broken at %v (%d records before it are intact)", broken, count)
 		c.Fix = "Someone, or a failing disk, has changed it. Keep the files unchanged for an investigation, and " +
-			"move them away to start a new log."
+			"move them away to start a new log, and end the warning with \"remit trust --lost-records\"."
 	case err != nil:
 		c.Status, c.Finding, c.Fix = cli.StatusFail, err.Error(), "Check that the data folder or the database is "+
 			"readable: Remit runs no call that writes if it cannot record it."
@@ -115,7 +130,11 @@ func (a *App) checkBooks(ctx context.Context) cli.Check {
 		return c
 	}
 	c.Finding = "reached"
-	if err := a.stores.ping(ctx); err != nil {
+	err := a.stores.ping(ctx)
+	if _, inDoubt := doubtOf(err); inDoubt {
+		return checkStorage(c.Name, "", err)
+	}
+	if err != nil {
 		c.Status, c.Finding = cli.StatusFail, err.Error()
 		c.Fix = "Check that the folder or the bucket of --books exists, and that the S3 credentials are set in the environment."
 	}

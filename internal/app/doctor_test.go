@@ -19,7 +19,7 @@ import (
 // finding returns the result of one check of a workspace.
 func finding(t *testing.T, a *App, name string) cli.Check {
 	t.Helper()
-	for _, c := range a.Checks(t.Context()) {
+	for _, c := range a.Checks(t.Context(), false) {
 		if c.Name == name {
 			return c
 		}
@@ -139,14 +139,14 @@ func TestMissingData(t *testing.T) {
 		s.Root, s.Data, s.Database = root, data, "sqlite://"+filepath.Join(data, "remit.db")
 	}
 	a := openHere(t, here)
-	if checks := a.checkData(); checks != nil {
-		t.Errorf("before the first call: %+v", checks)
+	if c := a.checkData(); c.Status != cli.StatusOK {
+		t.Errorf("before the first call: %+v", c)
 	}
 	if _, err := a.database.open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if checks := a.checkData(); checks != nil {
-		t.Errorf("in use: %+v", checks)
+	if c := a.checkData(); c.Status != cli.StatusOK {
+		t.Errorf("in use: %+v", c)
 	}
 	if err := os.RemoveAll(data); err != nil {
 		t.Fatal(err)

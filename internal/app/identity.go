@@ -184,7 +184,7 @@ func (a *App) warnForeignTokens(ctx context.Context) {
 // newAuth returns the authentication of requests.
 func (a *App) newAuth(exposed bool) (*auth.Authenticator, error) {
 	d := &auth.Authenticator{
-		Tokens: a.identities.tokens, LocalIdentity: identity.Identity{Principal: cli.LocalPrincipal}, BaseURL: a.baseURL, Scopes: a.scopes,
+		Tokens: &rememberedTokens{Tokens: a.identities.tokens}, LocalIdentity: identity.Identity{Principal: cli.LocalPrincipal}, BaseURL: a.baseURL, Scopes: a.scopes,
 		BehindProxy: a.settings.BehindProxy, Limiter: a.options.Limiter, Audit: a.options.Audit, Log: a.log, Now: time.Now,
 		DeadlineFactor: a.options.DeadlineFactor,
 	}

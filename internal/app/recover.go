@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strconv"
 
 	"remit/internal/engine/identity"
 	"remit/internal/frontends/cli"
@@ -22,6 +23,8 @@ func (a *App) Recover(ctx context.Context, how cli.Recovery) error {
 		return errors.Join(a.anchor.copied(ctx), a.anchor.keys.Workspace(a.anchor.root).ForgetTip())
 	case cli.NewData:
 		return errors.Join(a.anchor.newData(ctx), a.anchor.keys.Workspace(a.anchor.root).ForgetTip())
+	case cli.LostRecords:
+		return a.anchor.keys.Workspace(a.anchor.root).ForgetTip()
 	case cli.ResetTokens:
 		return a.anchor.reset(ctx)
 	}
@@ -35,13 +38,16 @@ func (a *App) CanRecover(ctx context.Context, how cli.Recovery) error {
 		return nil
 	}
 	if isThere {
-		empty, err := a.database.isEmpty(ctx) // opening it would create the tables
+		found, err := a.database.inspect(ctx) // opening it would create the tables
+		var damaged *sqlstore.DamagedError
 		switch {
+		case how == cli.NewData && errors.As(err, &damaged): // it is moved aside
+			return nil
 		case err != nil:
 			return err
-		case empty && how == cli.Moved:
+		case found.Empty && how == cli.Moved:
 			return errors.New("nothing was moved here: the database is empty")
-		case empty:
+		case found.Empty:
 			return nil
 		}
 	}
@@ -94,7 +100,9 @@ func (a *anchor) moved(ctx context.Context) error {
 			return err
 		}
 		return errors.Join(
-			old.Anchor().Change(a.now(), func(c *keyfolder.Change) error { return forget(c, id) }),
+			old.Anchor().Change(a.now(), func(c *keyfolder.Change) error {
+				return errors.Join(forget(c, id), forgetStorages(c))
+			}),
 			a.keys.Workspace(a.root).CopyDocuments(old))
 	})
 }
@@ -195,7 +203,7 @@ func (a *anchor) accept(ctx context.Context, db *sqlstore.DB) error {
 		return err
 	}
 	return a.file.Change(a.now(), func(c *keyfolder.Change) error {
-		if err := c.NextEpoch(); err != nil {
+		if err := errors.Join(c.NextEpoch(), forgetStorages(c)); err != nil {
 			return err
 		}
 		return a.giveID(ctx, c, db, meta.DataID)
@@ -208,16 +216,34 @@ func (a *anchor) newData(ctx context.Context) error {
 		return err
 	}
 	if file, ok := sqlstore.File(a.database.url); ok {
+		if err := a.moveDamaged(ctx, file); err != nil {
+			return err
+		}
 		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) { // the next write creates it
 			return a.file.Change(a.now(), func(c *keyfolder.Change) error {
-				if err := c.NextEpoch(); err != nil {
-					return err
-				}
-				return c.SetData(a.location, "")
+				return errors.Join(c.NextEpoch(), forgetStorages(c), c.SetData(a.location, ""))
 			})
 		}
 	}
 	return a.withDatabase(ctx, func(db *sqlstore.DB) error { return a.accept(ctx, db) })
+}
+
+// moveDamaged renames a damaged database, with its log files, so that nothing of it is lost.
+func (a *anchor) moveDamaged(ctx context.Context, file string) error {
+	if a.database.stat() == nil {
+		return nil
+	}
+	_, err := a.database.inspect(ctx)
+	if _, damaged := errors.AsType[*sqlstore.DamagedError](err); !damaged {
+		return nil
+	}
+	suffix := ".damaged-" + strconv.FormatInt(a.now().Unix(), 10)
+	for _, name := range []string{file + "-shm", file + "-wal", file} {
+		if err := os.Rename(name, name+suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("move the damaged database aside: %w", err)
+		}
+	}
+	return nil
 }
 
 // reset makes all tokens, sessions and requests for approval invalid.

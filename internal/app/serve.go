@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -27,7 +26,6 @@ import (
 	"remit/internal/frontends/httpserver"
 	"remit/internal/frontends/mcp"
 	"remit/internal/frontends/signedurl"
-	"remit/internal/stores/workspace"
 )
 
 // grace is how long running requests may continue after the program is asked to end.
@@ -55,7 +53,7 @@ func (a *App) endpoint(e *engine.Engine, sets []*contract.Set) *mcp.Server {
 		Engine: e, Version: Version, Instructions: sync.OnceValue(func() string { return a.instructions(sets, e) }),
 		Tasks: &jobs.Runner{
 			Engine: e, Workspace: place, Log: a.log,
-			Store: a.database.background,
+			Store: a.database.background, Now: a.database.now,
 		},
 		States: &mcp.States{Secret: a.database.key, Workspace: place, UseOnce: a.database.spend, Now: time.Now},
 	}
@@ -158,16 +156,17 @@ func (a *App) Serve(ctx context.Context, ready func(url string)) error {
 	}
 	a.log.Info("serving", "root", a.settings.Root, "toolsets", strings.Join(a.settings.Toolsets, ","),
 		"approve", string(a.settings.Approve), "read_only", a.settings.ReadOnly)
-	defer a.followCalls(ctx)()
+	defer a.inBackground(ctx, a.calls.Follow)()
+	defer a.inBackground(ctx, a.watchDamage)()
 	return errors.Join(server.Serve(ctx, l, grace), finish(ctx, servers...))
 }
 
-// followCalls keeps the index of calls up to date until end is called.
-func (a *App) followCalls(ctx context.Context) (end func()) {
+// inBackground runs work until end is called.
+func (a *App) inBackground(ctx context.Context, work func(context.Context)) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	var following sync.WaitGroup
-	following.Go(func() { a.calls.Follow(ctx) })
-	return func() { cancel(); following.Wait() }
+	var running sync.WaitGroup
+	running.Go(func() { work(ctx) })
+	return func() { cancel(); running.Wait() }
 }
 
 // newServer prepares a server for the configured address, if that is safe.
@@ -272,9 +271,14 @@ func (a *App) health(ctx context.Context, ending bool) map[string]error {
 	}
 	parts := map[string]error{
 		"serving":   stopping,
-		"workspace": folderExists(workspace.RealPath(a.settings.Root)),
-		"database":  a.database.ping(ctx),
-		"audit":     a.options.Audit.Ready(time.Now()),
+		"workspace": a.root.Check(),
+		"data":      a.data.check(),
+		"memory":    a.storage.checkMemory(),
+		"database":  a.databaseHealth(ctx),
+		"audit":     a.auditHealth(ctx),
+	}
+	if a.database.isShared() {
+		parts["clock"] = a.database.checkClock(ctx)
 	}
 	if a.hasBooks() {
 		parts["books"] = a.stores.ping(ctx)
@@ -286,14 +290,6 @@ func (a *App) health(ctx context.Context, ending bool) map[string]error {
 func (a *App) hasBooks() bool {
 	served := slices.Concat(a.settings.Toolsets, a.settings.EndpointToolsets(a.known))
 	return len(a.settings.Books) > 0 && slices.Contains(served, "books")
-}
-
-func folderExists(name string) error {
-	info, err := os.Stat(name)
-	if err == nil && !info.IsDir() {
-		err = errors.New("the workspace root is no longer a folder")
-	}
-	return err
 }
 
 // direct skips the route lookup for the most frequent path.

@@ -40,6 +40,9 @@ type storage struct {
 	limiter      ratelimit.Limiter
 	checkPath    func(name string, policy *contract.PathPolicy) (engine.File, error)
 
+	// Each returns an error if its folder is not the one that was used before.
+	checkMemory, checkRecords func() error
+
 	memoryEnd, recordsEnd io.Closer
 }
 
@@ -52,7 +55,7 @@ func localStorage(s cli.Settings, root *workspace.Root, data *dataFolder, databa
 	memory := filesOf(root)
 	folder := os.DirFS(filepath.Join(s.Data, "audit"))
 	files := preparedFiles{data, "audit"}
-	daily := &memlog.Daily{Files: files, Folder: folder, OnLost: lost}
+	daily := &memlog.Daily{Files: files, Folder: folder, Place: data.id, OnLost: lost}
 	records := &localRecords{process: newProcess(data), daily: daily}
 	source := recordSource(s)
 	outbox := &sqlstore.Outbox{Owner: records.process.id + "@" + source, Begin: records.process.begin}
@@ -72,6 +75,7 @@ func localStorage(s cli.Settings, root *workspace.Root, data *dataFolder, databa
 		checkPath: func(name string, policy *contract.PathPolicy) (engine.File, error) {
 			return orNil(root.CheckPath(name, policy))
 		},
+		checkMemory: memory.Ready, checkRecords: data.check,
 		memoryEnd: memory, recordsEnd: records,
 	}
 }
@@ -84,8 +88,9 @@ func sharedStorage(root *workspace.Root, database sqlstore.Source, lost func(err
 	return &storage{
 		place: sharedPlace, memory: memory, records: records, audit: database.RecordReader(),
 		outbox: &sqlstore.Outbox{Owner: rand.Text()}, sweep: records.Sweep, drain: records.Drain,
-		source: sharedPlace, limiter: database.Limiter(),
-		checkPath: checkShared(root, memory),
+		source: sharedPlace, limiter: &localLimiter{database.Limiter(), ratelimit.NewMemory()},
+		checkPath:   checkShared(root, memory),
+		checkMemory: func() error { return nil }, checkRecords: func() error { return nil },
 		memoryEnd: memory, recordsEnd: records,
 	}, records
 }
@@ -134,7 +139,7 @@ func recordSource(s cli.Settings) string {
 
 // filesOf returns the memory files of a workspace.
 func filesOf(root *workspace.Root) *memlog.Memory {
-	return &memlog.Memory{Files: root, Reader: root, Folder: memoryFolder}
+	return &memlog.Memory{Files: root, Reader: root, Folder: memoryFolder, Path: root.Path(memoryFolder), Check: root.Check}
 }
 
 // orNil converts a nil *workspace.File to a nil interface.

@@ -11,6 +11,7 @@ import (
 
 	"remit/internal/engine/audit"
 	"remit/internal/stores/keyfolder"
+	"remit/internal/stores/sqlstore"
 )
 
 // tipInterval is how long the newest record may be unknown outside the workspace.
@@ -21,14 +22,13 @@ const tipInterval = time.Second
 type tipKeeper struct {
 	records audit.Reader
 	keys    *keyfolder.Workspace
+	place   func() error // returns an error if the folder of the records is gone
 	now     func() time.Time
 	log     *slog.Logger
 
 	waiting atomic.Bool // a record was written that is not in the key folder
 	mu      sync.Mutex
 	timer   *time.Timer
-	checked bool // the tip of an earlier run was looked for
-	stored  keyfolder.Tip
 }
 
 // touch notes that a record was written.
@@ -63,30 +63,27 @@ func (k *tipKeeper) keep() error {
 	k.waiting.Store(false)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if !k.checked {
-		old, err := k.keys.Tip()
-		if err != nil {
+	old, err := k.keys.Tip() // another process may have stored or forgotten it
+	if err != nil {
+		return err
+	}
+	cut := old.Cut
+	if missing := k.find(ctx, old); missing != nil && cut == "" {
+		if err := k.place(); err != nil {
 			return err
 		}
-		if missing := k.find(ctx, old); missing != nil && old.Cut == "" {
-			k.log.Warn("audit records are missing", "error", missing)
-			old.Cut = k.now().UTC().Format(time.RFC3339) + ": " + missing.Error()
-		}
-		k.stored, k.checked = old, true
+		k.log.Warn("audit records are missing", "error", missing)
+		cut = k.now().UTC().Format(time.RFC3339) + ": " + missing.Error()
 	}
 	newest, err := k.newest(ctx)
 	if err != nil || newest == (keyfolder.Tip{}) {
 		return err
 	}
-	newest.Cut = k.stored.Cut
-	if newest == k.stored {
+	newest.Cut = cut
+	if newest == old {
 		return nil
 	}
-	if err := k.keys.SetTip(newest); err != nil {
-		return err
-	}
-	k.stored = newest
-	return nil
+	return k.keys.SetTip(newest)
 }
 
 // newest returns the Tip of the last record in the files, or the zero Tip if they have none.
@@ -119,7 +116,10 @@ func (k *tipKeeper) find(ctx context.Context, t keyfolder.Tip) error {
 // noticed.
 func (a *App) CheckTip(ctx context.Context) error {
 	if a.tips == nil {
-		return nil
+		return sqlstore.Source(a.database.open).CheckEnd(ctx)
+	}
+	if err := a.tips.place(); err != nil {
+		return err
 	}
 	tip, err := a.tips.keys.Tip()
 	if err == nil {

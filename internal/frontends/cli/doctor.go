@@ -32,17 +32,18 @@ type Check struct {
 // Checker is a workspace that can check itself.
 type Checker interface {
 	// Checks checks the stores and the toolsets. It changes nothing that a call would not change.
-	Checks(ctx context.Context) []Check
+	// It takes seconds, unless it is thorough.
+	Checks(ctx context.Context, thorough bool) []Check
 }
 
 func (p *Program) doctorCommand() *cobra.Command {
-	var strict bool
+	var strict, thorough bool
 	c := &cobra.Command{
 		Use:        "doctor",
 		SuggestFor: []string{"check", "status"},
 		Args:       cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			checks := p.runChecks(cmd)
+			checks := p.runChecks(cmd, thorough)
 			count := map[Status]int{}
 			for _, c := range checks {
 				count[c.Status]++
@@ -51,11 +52,12 @@ func (p *Program) doctorCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&strict, "strict", false, "exit with 1 for warnings too")
+	c.Flags().BoolVar(&thorough, "thorough", false, "check all of the database and of the audit log, whatever their size")
 	return p.withJSON("print as JSON", c)
 }
 
 // runChecks runs all checks. A problem that prevents further checks is reported like any other.
-func (p *Program) runChecks(cmd *cobra.Command) []Check {
+func (p *Program) runChecks(cmd *cobra.Command, thorough bool) []Check {
 	checks := []Check{
 		{
 			Name: "version", Status: StatusOK,
@@ -75,7 +77,7 @@ func (p *Program) runChecks(cmd *cobra.Command) []Check {
 	checks = append(checks, checkConfiguration(&settings), checkWorkspace(&settings))
 	checks = append(checks, checkData(&settings)...)
 	checks = append(checks, p.checkAddress(cmd.Context(), &settings))
-	opened := p.checkOpened(cmd, settings)
+	opened := p.checkOpened(cmd, settings, thorough)
 	// The workspace knows more than its paths say.
 	checks = slices.DeleteFunc(checks, func(c Check) bool {
 		return slices.ContainsFunc(opened, func(own Check) bool { return own.Name == c.Name })
@@ -84,14 +86,14 @@ func (p *Program) runChecks(cmd *cobra.Command) []Check {
 }
 
 // checkOpened opens the workspace and runs its own checks.
-func (p *Program) checkOpened(cmd *cobra.Command, settings Settings) (checks []Check) {
+func (p *Program) checkOpened(cmd *cobra.Command, settings Settings, thorough bool) (checks []Check) {
 	settings.Watch = false
 	opened, err := p.Open(cmd.Context(), settings, p.Logger(p.Stderr, slog.LevelError))
 	if err != nil {
 		return []Check{{"opening", StatusFail, message(settings.locate(err)), "Remit cannot serve this workspace until this is fixed."}}
 	}
 	if checker, ok := opened.(Checker); ok {
-		checks = checker.Checks(cmd.Context())
+		checks = checker.Checks(cmd.Context(), thorough)
 	}
 	if err := opened.Close(); err != nil {
 		checks = append(checks, Check{"closing", StatusFail, message(err), "The latest data may be lost; check the disk."})

@@ -24,8 +24,8 @@ type checkedWorkspace struct {
 	checks []Check
 }
 
-func (p checkedWorkspace) Checks(context.Context) []Check { return p.checks }
-func (checkedWorkspace) Close() error                     { return nil }
+func (p checkedWorkspace) Checks(context.Context, bool) []Check { return p.checks }
+func (checkedWorkspace) Close() error                           { return nil }
 
 // findings runs doctor and returns its checks by name.
 func (p *person) findings(t *testing.T, args ...string) (map[string]Check, int) {

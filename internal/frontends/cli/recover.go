@@ -17,6 +17,7 @@ const (
 	Copied                          // it is a copy, or the key folder was lost
 	NewData                         // the old database is gone for good
 	ResetTokens                     // all tokens, sessions and approvals must become invalid
+	LostRecords                     // audit records are gone for good
 )
 
 // recoveries has what each recovery is called in the audit log, what the person is asked, and what
@@ -35,6 +36,10 @@ var recoveries = map[Recovery]struct{ action, question, done string }{
 		"trust/new-data", "The database that this workspace used is given up, and what is there now is used instead. Tokens, sessions and " +
 			"approvals from before stay invalid. Go on?",
 		"The workspace goes on with what is there now.",
+	},
+	LostRecords: {
+		"trust/lost-records", "Audit records of this workspace are missing. Nobody will be warned about them again. Go on?",
+		"The audit log goes on with the records that are there now.",
 	},
 	ResetTokens: {
 		"token/reset", "All tokens, console sessions and requests for approval become invalid, also those of running agents. Go on?",

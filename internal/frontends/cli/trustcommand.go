@@ -14,12 +14,12 @@ import (
 )
 
 func (p *Program) trustCommand() *cobra.Command {
-	var show, revoke, moved, copied, newData bool
+	var show, revoke, moved, copied, newData, lostRecords bool
 	c := &cobra.Command{
 		Use:  "trust",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			for how, chosen := range map[Recovery]bool{Moved: moved, Copied: copied, NewData: newData} {
+			for how, chosen := range map[Recovery]bool{Moved: moved, Copied: copied, NewData: newData, LostRecords: lostRecords} {
 				if chosen {
 					return p.recover(how)(cmd, args)
 				}
@@ -41,8 +41,9 @@ func (p *Program) trustCommand() *cobra.Command {
 	c.Flags().BoolVar(&revoke, "revoke", false, "trust nothing in this workspace any more")
 	c.Flags().BoolVar(&moved, "moved", false, "the workspace was moved here: its tokens and approvals stay valid")
 	c.Flags().BoolVar(&copied, "copied", false, "the workspace is a copy, or the key folder was lost: use its data, but no token or approval in it")
-	c.Flags().BoolVar(&newData, "new-data", false, "the database that the workspace used is gone for good: go on with what is there now")
-	c.MarkFlagsMutuallyExclusive("show", "revoke", "moved", "copied", "new-data")
+	c.Flags().BoolVar(&newData, "new-data", false, "the data that the workspace used is gone for good: go on with what is there now")
+	c.Flags().BoolVar(&lostRecords, "lost-records", false, "audit records are gone for good: go on with those that are there now")
+	c.MarkFlagsMutuallyExclusive("show", "revoke", "moved", "copied", "new-data", "lost-records")
 	return p.withJSON("with --show: print as JSON", c)
 }
 

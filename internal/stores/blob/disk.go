@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"remit/internal/storageid"
 	"remit/internal/toolsets/books"
 )
 
@@ -23,6 +24,7 @@ type Disk struct {
 	// Locked before the lock files, so that only one goroutine waits for each lock file.
 	stripes   [stripeCount]sync.Mutex
 	sweepOnce sync.Once
+	id        *storageid.Folder // nil: any folder at the path is the right one
 }
 
 var _ books.Store = (*Disk)(nil)
@@ -94,9 +96,16 @@ func (d *Disk) Stat(ctx context.Context, key string) (books.Object, error) {
 	return at.object(key), nil
 }
 
-// root opens the folder of all objects. It is not kept open, because it may be moved away and
-// replaced by another one.
+// root opens the folder of all objects. It is opened each time, because it may be moved away and
+// come back. If it is known, another folder in its place is an error.
 func (d *Disk) root() (folder, error) {
+	if err := d.checkID(); err != nil {
+		return folder{}, err
+	}
+	return d.openRoot()
+}
+
+func (d *Disk) openRoot() (folder, error) {
 	root, err := openFolder(d.dir)
 	if err == nil && d.below != "" {
 		defer root.close()
@@ -139,6 +148,7 @@ func notFound(err error) error {
 // Names reserved for this package. They are never keys, and never listed.
 const (
 	tempPrefix = ".remit-"
+	idName     = ".remit-id"
 	lockFolder = ".locks"
 )
 

@@ -129,7 +129,7 @@ func (f folder) sweep(before int64) {
 	names, _ := f.names()
 	for _, name := range names {
 		at, err := f.look(name)
-		if err == nil && at.kind == aFile && strings.HasPrefix(name, tempPrefix) && at.modified < before {
+		if err == nil && at.kind == aFile && strings.HasPrefix(name, tempPrefix) && name != idName && at.modified < before {
 			_ = f.remove(name)
 		}
 		if err != nil || at.kind != aFolder {

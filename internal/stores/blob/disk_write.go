@@ -26,6 +26,9 @@ func (d *Disk) put(ctx context.Context, key string, what content, c books.Cond) 
 	if !isKey(key) {
 		return books.Object{}, false, books.ErrPathConflict
 	}
+	if err := d.claimID(); err != nil {
+		return books.Object{}, false, err
+	}
 	d.sweepOnce.Do(d.sweep)
 	dir, _ := path.Split(key)
 	w, err := d.draft(key, c)
@@ -45,6 +48,10 @@ func (d *Disk) put(ctx context.Context, key string, what content, c books.Cond) 
 	}
 	if err := w.in.sync(); err != nil {
 		return books.Object{}, false, fmt.Errorf("sync folder: %w", err)
+	}
+	// After a volume is unmounted, a write to an open folder of it succeeds.
+	if err := d.checkID(); err != nil {
+		return books.Object{}, false, err
 	}
 	stored.Hash = hash
 	return stored, created, nil
@@ -155,6 +162,9 @@ func (d *Disk) Delete(ctx context.Context, key string, c books.Cond) (existed bo
 	}
 	if err := in.sync(); err != nil {
 		return false, fmt.Errorf("sync folder: %w", err)
+	}
+	if err := d.checkID(); err != nil {
+		return false, err
 	}
 	d.prune(dir)
 	return true, nil

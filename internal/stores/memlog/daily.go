@@ -16,6 +16,7 @@ import (
 type Daily struct {
 	Files  Files
 	Folder fs.FS // the same files, for reading
+	Place  Place // see Options
 	// OnLost, if not nil, is called at most once a minute when records that no caller waited for
 	// could not be stored.
 	OnLost func(error)
@@ -207,7 +208,7 @@ func (d *Daily) switchTo(day string) error {
 	if d.log != nil && day <= d.day { // a call may begin before midnight and end after it
 		return nil
 	}
-	genesis, err := audit.LastHash(d.Folder, day)
+	genesis, day, err := d.startOf(day)
 	if err != nil {
 		return fmt.Errorf("find the last audit record: %w", err)
 	}
@@ -217,7 +218,7 @@ func (d *Daily) switchTo(day string) error {
 	}
 	d.day = day
 	d.log = New(Options{
-		Files: d.Files, Name: audit.FileOf(day), Format: JSONLines,
+		Files: d.Files, Name: audit.FileOf(day), Format: JSONLines, Place: d.Place,
 		Seal: func(b, prev []byte, _ int64, record []byte) []byte {
 			if prev == nil {
 				return audit.AppendSealed(b, genesis, record)
@@ -226,6 +227,20 @@ func (d *Daily) switchTo(day string) error {
 		},
 	})
 	return nil
+}
+
+// startOf returns the hash that the first record of a day follows. If there is a file of a later
+// day already, because the clock was set back, that is the day.
+func (d *Daily) startOf(day string) (genesis, current string, err error) {
+	days, err := audit.Folder{FS: d.Folder}.Days(context.Background())
+	if err != nil {
+		return "", "", err
+	}
+	if len(days) > 0 {
+		day = max(day, days[len(days)-1].Name)
+	}
+	genesis, err = audit.LastHash(d.Folder, day)
+	return genesis, day, err
 }
 
 // Close writes what is queued and closes the file. It returns an error if any record could not be

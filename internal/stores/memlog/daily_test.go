@@ -79,6 +79,34 @@ func TestDailyContinuesAfterRestart(t *testing.T) {
 	}
 }
 
+// TestDailyWithAClockSetBack writes records of a day, then with the clock two days and a year off,
+// each time with a new log, as after a restart.
+func TestDailyWithAClockSetBack(t *testing.T) {
+	dir := t.TempDir()
+	days := []string{"2026-01-09", "2026-01-07", "2027-01-09", "2026-01-10", "2026-01-09"}
+	for i, day := range days {
+		log := &memlog.Daily{Files: memlog.Dir(dir), Folder: os.DirFS(dir)}
+		if err := log.Ready(day); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			wait, err := log.Append(day, lateRecord(day, i), true)
+			if err == nil {
+				err = wait(t.Context())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := log.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := audit.Verify(t.Context(), audit.Folder{FS: os.DirFS(dir)}); err != nil || n != 2*len(days) {
+		t.Errorf("Verify = %d, %v; want %d, nil", n, err, 2*len(days))
+	}
+}
+
 // TestReadsAreWrittenSoon checks that a record that no caller waits for is written after the batch
 // delay.
 func TestReadsAreWrittenSoon(t *testing.T) {

@@ -67,7 +67,7 @@ func (s *file) close() error {
 // that now has the name.
 func (s *file) lock() error {
 	if s.f == nil {
-		f, err := s.Files.OpenAppend(s.Name)
+		f, err := s.openFile()
 		if err != nil {
 			return fmt.Errorf("open: %w", err)
 		}
@@ -90,6 +90,16 @@ func (s *file) lock() error {
 	}
 }
 
+// openFile opens the file, and creates it if it is missing from the right folder.
+func (s *file) openFile() (*os.File, error) {
+	if s.Place != nil {
+		if err := s.Place.Before(false); err != nil {
+			return nil, err
+		}
+	}
+	return s.Files.OpenAppend(s.Name)
+}
+
 func (s *file) adopt(f *os.File) error {
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
@@ -110,7 +120,7 @@ func (s *file) successor() (*os.File, error) {
 	if at, err := os.Lstat(s.f.Name()); err == nil && os.SameFile(at, s.info) {
 		return nil, nil
 	}
-	next, err := s.Files.OpenAppend(s.Name)
+	next, err := s.openFile()
 	if err != nil {
 		return nil, fmt.Errorf("reopen: %w", err)
 	}
@@ -124,6 +134,12 @@ func (s *file) successor() (*os.File, error) {
 
 // store writes a batch and sets the place of each ticket.
 func (s *file) store(batch []*Ticket) error {
+	durable := slices.ContainsFunc(batch, func(t *Ticket) bool { return t.durable })
+	if s.Place != nil {
+		if err := s.Place.Before(durable); err != nil {
+			return err
+		}
+	}
 	next, err := s.encode(batch)
 	if err != nil {
 		return err
@@ -135,9 +151,14 @@ func (s *file) store(batch []*Ticket) error {
 	if err := s.place(batch, start, next); err != nil {
 		return fmt.Errorf("read back: %w", err)
 	}
-	if slices.ContainsFunc(batch, func(t *Ticket) bool { return t.durable }) {
+	if durable {
 		if err := s.flush(); err != nil {
 			return fmt.Errorf("sync: %w", err)
+		}
+	}
+	if durable && s.Place != nil {
+		if err := s.Place.After(); err != nil {
+			return err
 		}
 	}
 	return s.known.stamp(s.f)

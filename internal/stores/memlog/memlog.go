@@ -28,6 +28,16 @@ type Files interface {
 	OpenAppend(name string) (*os.File, error)
 }
 
+// Place is the folder of a log, in whose place another one may appear: a volume is unmounted, or
+// the folder is moved away.
+type Place interface {
+	// Before returns an error if a batch must not be written, and before the file is created.
+	// durable means that a caller waits until the batch is on disk.
+	Before(durable bool) error
+	// After returns an error if a batch that is on disk cannot be found there.
+	After() error
+}
+
 // Format is the format of the lines in a file. It determines how to treat an incomplete last line.
 type Format int
 
@@ -42,6 +52,7 @@ type Options struct {
 	Files  Files
 	Name   string // e.g. "progress_log.jsonl"
 	Format Format
+	Place  Place // nil: any folder with that name is the right one
 	// Seal, if set, appends to b the line that is stored for a body. It is called under the lock of
 	// the file: prev is the last complete line in the file without its newline (nil if none), and
 	// number is the 1-based number of the new line. It must not keep or change prev.

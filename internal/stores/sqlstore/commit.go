@@ -23,6 +23,7 @@ type groupCommit struct {
 	closing context.CancelFunc
 	ask     <-chan struct{} // closed to ask run to return
 	ended   chan struct{}   // closed when run has returned
+	watch   atomic.Pointer[func() error]
 
 	// Used by the goroutine of run only.
 	conn *sql.Conn // nil until first used
@@ -160,6 +161,11 @@ func (g *groupCommit) runGroup(first *operation, next func(n int) *operation) {
 		}
 	}
 	err := g.commit()
+	if check := g.watch.Load(); err == nil && check != nil {
+		if lost := (*check)(); lost != nil {
+			err = &CommitUnknownError{lost}
+		}
+	}
 	for _, op := range kept {
 		op.answer(err)
 	}
@@ -260,6 +266,7 @@ func (g *groupCommit) disconnect() {
 	if g.conn == nil {
 		return
 	}
+	g.on.close()
 	// Errors do not matter here: SQLite rolls back what was not committed.
 	_ = g.conn.Raw(func(any) error { return driver.ErrBadConn })
 	_ = g.conn.Close()

@@ -2,37 +2,22 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 )
 
-// IsEmpty reports whether the database at a URL has no tables of Remit. It creates nothing, but the
-// file of a SQLite database must exist. If folder is not nil, the file is reached through it.
-func IsEmpty(ctx context.Context, url string, folder *os.File) (empty bool, err error) {
-	var db *sql.DB
-	table := tableOfPostgres
-	if file, ok := File(url); ok {
-		table = tableOfSQLite
-		if folder != nil {
-			file = through(folder, file)
-		}
-		db, err = pool(file, 1)
-	} else {
-		db, err = postgresPool(url)
-	}
+// IsEmpty reports whether the PostgreSQL database at a URL has no tables of Remit. It creates
+// nothing.
+func IsEmpty(ctx context.Context, url string) (empty bool, err error) {
+	db, err := postgresPool(url)
 	if err != nil {
 		return false, fmt.Errorf("open database: %w", err)
 	}
 	ctx, cancel := withTimeout(ctx)
 	defer cancel()
-	known, err := version(ctx, db, table)
-	if err != nil && IsPostgres(url) {
-		err = plainPostgres(err)
-	}
-	return known == 0, wrap("open database", errors.Join(err, db.Close()))
+	known, err := version(ctx, db, tableOfPostgres)
+	return known == 0, wrap("open database", errors.Join(plainPostgres(err), db.Close()))
 }
 
 // ErrNoMeta reports that the table is missing in which the database says which one it is.

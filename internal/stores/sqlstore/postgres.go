@@ -36,6 +36,9 @@ func openPostgres(ctx context.Context, url string) (*DB, error) {
 	if err := upgradePostgres(ctx, pool); err != nil {
 		return nil, fmt.Errorf("open database: %w", errors.Join(plainPostgres(err), db.Close()))
 	}
+	if _, err := db.readClock(ctx); err != nil {
+		return nil, fmt.Errorf("open database: %w", errors.Join(plainPostgres(err), db.Close()))
+	}
 	return db, nil
 }
 

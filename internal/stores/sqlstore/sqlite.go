@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"modernc.org/sqlite"
@@ -76,6 +77,10 @@ func pool(path string, size int, options ...string) (*sql.DB, error) {
 	return db, nil
 }
 
+// readOnly is the option of connections that neither write nor apply the write-ahead log to the
+// file.
+const readOnly = "mode=ro"
+
 // dataSource returns the driver's name for the file. mode=rw leaves the creation of the file to
 // createFile, which sets the permissions.
 func dataSource(path string, options []string) string {
@@ -83,7 +88,10 @@ func dataSource(path string, options []string) string {
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path // C:/x becomes file:///C:/x
 	}
-	u := url.URL{Scheme: "file", Path: path, RawQuery: "mode=rw&" + strings.Join(append(options, vfsOf(path)...), "&")}
+	if !slices.Contains(options, readOnly) {
+		options = append(options, "mode=rw")
+	}
+	u := url.URL{Scheme: "file", Path: path, RawQuery: strings.Join(append(options, vfsOf(path)...), "&")}
 	return u.String()
 }
 
@@ -93,7 +101,7 @@ func explain(err error) error {
 	case sqlite3.SQLITE_NOTADB:
 		return fmt.Errorf("the file is not a SQLite database: %w", err)
 	case sqlite3.SQLITE_CORRUPT:
-		return fmt.Errorf("the file is damaged: %w", err)
+		return fmt.Errorf("the file is damaged; run \"remit doctor\": %w", err)
 	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY:
 		return fmt.Errorf("the file or its folder is not readable and writable: %w", err)
 	case sqlite3.SQLITE_BUSY:

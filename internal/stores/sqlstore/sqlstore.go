@@ -28,6 +28,7 @@ type DB struct {
 	shared bool
 	file   string // SQLite: the path by which the file is reached
 	folder *os.File
+	clock  clock // of the PostgreSQL server
 	// emptied is set by the server when it finds that the database was recreated. It is nil for
 	// SQLite.
 	emptied *atomic.Bool
@@ -104,6 +105,14 @@ func openNamed(ctx context.Context, name, path string) (*DB, error) {
 	return db, nil
 }
 
+// Watch calls check after every commit to a SQLite file. If it returns an error, the commit fails
+// as one whose outcome is unknown: after a volume is unmounted, writes to an open file succeed.
+func (db *DB) Watch(check func() error) {
+	if file, ok := db.writer.(*groupCommit); ok {
+		file.watch.Store(&check)
+	}
+}
+
 // Stat returns the file of a SQLite database, or nil if there is none.
 func (db *DB) Stat() os.FileInfo {
 	info, err := os.Stat(db.file)
@@ -129,8 +138,10 @@ func filePath(name string) (string, error) {
 // Shared reports whether other machines may use the same database.
 func (db *DB) Shared() bool { return db.shared }
 
-// canWrite asks PostgreSQL whether it accepts writes. It checks the privilege for one table only.
-const canWrite = `SELECT has_table_privilege('tasks', 'INSERT') AND current_setting('transaction_read_only') = 'off'`
+// askServer asks PostgreSQL whether it accepts writes, and for its time. It checks the privilege
+// for one table only.
+const askServer = `
+SELECT has_table_privilege('tasks', 'INSERT') AND current_setting('transaction_read_only') = 'off', clock_timestamp()`
 
 // Ping returns an error if the database does not answer or cannot be written. It waits at most five
 // seconds if ctx has no deadline.
@@ -140,7 +151,7 @@ func (db *DB) Ping(ctx context.Context) error {
 	if !db.shared {
 		return wrap("ping database", db.plain(db.read.PingContext(ctx)))
 	}
-	can, err := findOne(ctx, db.reads, canWrite, scanValue[bool])
+	can, err := db.readClock(ctx)
 	if err != nil {
 		return fmt.Errorf("ping database: %w", db.plain(err))
 	}

@@ -68,3 +68,14 @@ func (s *statements) prepared(ctx context.Context, query string) *sql.Stmt {
 	s.byText[query] = made
 	return made
 }
+
+// close closes the statements. Those of a single connection must be closed before the connection:
+// database/sql does not do it, and SQLite keeps the file open until then.
+func (s *statements) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, stmt := range s.byText {
+		_ = stmt.Close() // nothing more is read from it
+	}
+	clear(s.byText)
+}

@@ -46,6 +46,9 @@ func (q request) failed(err error) error {
 		return answer
 	case isAny(err, fs.ErrNotExist, syscall.ENOTDIR, syscall.ENAMETOOLONG, syscall.EINVAL, syscall.EILSEQ):
 		// EINVAL and EILSEQ mean that this file system cannot store such a name.
+		if gone := q.root.Check(); gone != nil {
+			return gone
+		}
 		return q.notFound(err)
 	case isAny(err, fs.ErrPermission, syscall.ELOOP):
 		return q.denied(err)

@@ -21,6 +21,8 @@ type handle = *os.Root
 
 func openHandle(dir string) (handle, error) { return os.OpenRoot(dir) }
 
+func statHandle(h handle) (fs.FileInfo, error) { return h.Stat(".") }
+
 // resolve returns an error if any element of a clean path is a link or hidden.
 func (q request) resolve(clean string) (string, error) {
 	_, err := q.inspect(clean)

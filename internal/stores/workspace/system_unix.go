@@ -32,6 +32,8 @@ func openHandle(dir string) (handle, error) {
 
 func (h handle) Close() error { return h.file.Close() }
 
+func statHandle(h handle) (os.FileInfo, error) { return h.file.Stat() }
+
 // lend runs use with the descriptor of the root folder.
 func (h handle) lend(use func(root int) error) error {
 	var err error

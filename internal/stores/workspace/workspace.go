@@ -28,6 +28,7 @@ type Root struct {
 	real   string // absolute, free of links
 	hidden hidden
 	dir    handle
+	info   fs.FileInfo // of dir
 }
 
 // Open opens the root folder. hidden lists host paths, such as Remit's data folder and its
@@ -50,8 +51,26 @@ func Open(dir string, hidden ...string) (*Root, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open root: %w", err)
 	}
-	return &Root{given: given, real: real, hidden: h, dir: opened}, nil
+	info, err := statHandle(opened)
+	if err != nil {
+		return nil, fmt.Errorf("open root: %w", errors.Join(err, opened.Close()))
+	}
+	return &Root{given: given, real: real, hidden: h, dir: opened, info: info}, nil
 }
+
+// Check returns an error if the path of the root does not lead to the folder that was opened: it
+// was moved, deleted or replaced, or its volume was unmounted.
+func (r *Root) Check() error {
+	now, err := os.Stat(r.real)
+	if err == nil && os.SameFile(now, r.info) {
+		return nil
+	}
+	return contract.Errorf(contract.Unavailable, "The folder of the workspace was moved, deleted or replaced, or its volume is not "+
+		"mounted; put it back, or restart the server to go on with what is there now").Because(err)
+}
+
+// Path returns the host path of a slash-separated path within the root.
+func (r *Root) Path(name string) string { return filepath.Join(r.real, filepath.FromSlash(name)) }
 
 // Close closes the folder. Later calls of the methods of r fail.
 func (r *Root) Close() error { return r.dir.Close() }

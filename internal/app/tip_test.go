@@ -1,0 +1,83 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"remit/internal/engine/audit"
+	"remit/internal/stores/keyfolder"
+	"remit/internal/stores/memlog"
+)
+
+// TestTipWhileRunning cuts records off while the server runs. The keeper must note it, also if more
+// was recorded meanwhile, but not while the folder is away.
+func TestTipWhileRunning(t *testing.T) {
+	const day = "2026-01-09"
+	for _, away := range []bool{false, true} {
+		dir := t.TempDir()
+		records := &memlog.Daily{Files: memlog.Dir(dir), Folder: os.DirFS(dir)}
+		add := func(n int) {
+			t.Helper()
+			wait, err := records.Append(day, fmt.Appendf(nil, `{"time":"%sT12:00:00.000000Z","i":%d}`, day, n), true)
+			if err == nil {
+				err = wait(t.Context())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		keys := keyfolder.Find(filepath.Join(t.TempDir(), "keys"), func(string) (string, bool) { return "", false })
+		if _, err := keys.Key(); err != nil {
+			t.Fatal(err)
+		}
+		place := error(nil)
+		k := &tipKeeper{
+			records: audit.Folder{FS: os.DirFS(dir)}, keys: keys.Workspace(dir), now: time.Now, log: slog.New(slog.DiscardHandler),
+			place: func() error { return place },
+		}
+		for n := range 3 {
+			add(n)
+		}
+		if err := k.keep(); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(dir, audit.FileOf(day))
+		if away {
+			place = errors.New("unmounted")
+			if err := os.Rename(file, file+".away"); err != nil {
+				t.Fatal(err)
+			}
+			if err := k.keep(); !errors.Is(err, place) {
+				t.Errorf("while it is away: %v", err)
+			}
+			place = os.Rename(file+".away", file)
+		} else {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			first, _, _ := strings.Cut(string(text), "\n")
+			if err := os.WriteFile(file, []byte(first+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for n := range 5 {
+			add(n)
+		}
+		if err := k.keep(); err != nil {
+			t.Fatal(err)
+		}
+		if tip, err := k.keys.Tip(); err != nil || (tip.Cut == "") != away {
+			t.Errorf("away %t: %+v, %v", away, tip, err)
+		}
+		if err := records.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
