@@ -152,7 +152,7 @@ func unreadable(err error) error {
 // settle checks that an opened database is the one of this workspace. It gives a new one an id.
 func (a *anchor) settle(ctx context.Context, db *sqlstore.DB) error {
 	meta, err := db.Meta(ctx, a.file.Name())
-	if errors.Is(err, sqlstore.ErrNoMeta) {
+	if errors.Is(err, sqlstore.ErrNoMeta) { // of PostgreSQL
 		return doubt(fixDamaged, "The database is damaged, or not one of Remit's: its table meta is missing")
 	}
 	if err != nil {

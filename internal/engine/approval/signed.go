@@ -118,7 +118,8 @@ func (d *Desk) CheckWay(ctx context.Context, r Request, decision Decision) error
 	store, openErr := d.Open(ctx)
 	if recorded, ok := store.(*Recorded); ok && openErr == nil {
 		ctx, effect := recorded.start(ctx, "approve", r.ID, decision.verdict(), d.Now())
-		_ = conclude(ctx, effect, &r, err) // nothing was decided, so it does not matter whether this succeeds
+		// nothing was decided, so it does not matter whether this succeeds
+		_ = conclude(ctx, effect, &r, err)
 	}
 	return err
 }

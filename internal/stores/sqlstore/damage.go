@@ -18,6 +18,7 @@ import (
 const (
 	applicationID    = 0x72656d69
 	marksApplication = 16
+	addsMeta         = 12 // the migration that creates the table meta
 )
 
 // DamagedError says that a SQLite file cannot be used as it is. A person must restore a backup.
@@ -98,7 +99,11 @@ func inspect(ctx context.Context, db *sql.DB) (found Found, err error) {
 			}
 		}
 	}
-	if slices.Contains(tables, "meta") {
+	switch {
+	case known < addsMeta:
+	case !slices.Contains(tables, "meta"):
+		return found, &DamagedError{Reason: "its table meta is missing"}
+	default:
 		err = db.QueryRowContext(ctx, "SELECT coalesce(max(value), '') FROM meta WHERE name = $1", metaDataID).Scan(&found.DataID)
 	}
 	return found, err

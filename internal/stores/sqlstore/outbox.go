@@ -9,9 +9,9 @@ import (
 	"remit/internal/engine/audit"
 )
 
-// Outbox is the part of a process in the outbox of a database. A transaction that makes a change for
-// a call adds the audit record of the call to the outbox, so that neither exists without the other.
-// Soon after that the record is moved to the chain.
+// Outbox is the part of a process in the outbox of a database. A transaction that makes a change
+// for a call adds the audit record of the call to the outbox, so that neither exists without the
+// other. Soon after that the record is moved to the chain.
 type Outbox struct {
 	// Owner identifies the process in the rows that it adds.
 	Owner string

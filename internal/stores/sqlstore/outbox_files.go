@@ -153,7 +153,8 @@ func (r *FileRecords) takeOver(
 type ownerState int
 
 const (
-	foreign   ownerState = iota // they belong to another chain, or another process has taken them over
+	// they belong to another chain, or another process has taken them over
+	foreign   ownerState = iota
 	runs                        // the owner moves them itself
 	takenOver                   // they belong to this process now
 	isUs                        // they have always belonged to this process

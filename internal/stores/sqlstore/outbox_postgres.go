@@ -45,8 +45,8 @@ func replaceRows(ctx context.Context, tx runner, batch []*entry) ([]*entry, erro
 	return kept, nil
 }
 
-// Rows are never selected by "id > the last one", because transactions do not commit in the order of
-// their ids.
+// Rows are never selected by "id > the last one", because transactions do not commit in the order
+// of their ids.
 const takeRows = `
 DELETE FROM outbox WHERE id IN (
 	SELECT id FROM outbox
