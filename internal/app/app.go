@@ -209,7 +209,7 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	a.waiting = &approvals{
 		mode: s.Approve, anchor: a.anchor, database: store, page: a.approvalPage, audit: a.records, passkeys: a.passkeys,
 	}
-	a.desk = &approval.Desk{Open: a.Approvals, Show: a.show, Now: time.Now, Passkeys: a.passkeys}
+	a.desk = &approval.Desk{Open: a.Approvals, Show: a.show, Now: steadyNow, Passkeys: a.passkeys}
 	if err := a.addWebhook(); err != nil {
 		a.telemetry.Close()
 		return nil, errors.Join(err, root.Close())

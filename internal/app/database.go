@@ -329,7 +329,7 @@ var _ engine.Approver = (*approvals)(nil)
 // Pass lets a guarded call pass, with what the person saw who approved it, or returns why not. Only
 // the mode "ask" needs the store.
 func (a *approvals) Pass(ctx context.Context, s approval.Subject, ask approval.Asker) (passed approval.Passed, err error) {
-	gate := &approval.Gate{Mode: a.mode, Page: a.page, OnRequest: a.notify}
+	gate := &approval.Gate{Mode: a.mode, Page: a.page, OnRequest: a.notify, Now: steadyNow}
 	if a.mode != approval.Auto && a.mode != approval.Deny { // also if no mode is set
 		if s.Workspace, err = a.anchor.Place(); err != nil {
 			return passed, approval.StoreUnavailable(s, err)

@@ -215,6 +215,11 @@ func (a *anchor) newData(ctx context.Context) error {
 	if err := a.file.Replace(a.now()); err != nil {
 		return err
 	}
+	if a.database.exists() {
+		if _, err := a.database.open(ctx); err == nil { // it is the right one, so its tokens stay valid
+			return a.file.Change(a.now(), forgetStorages)
+		}
+	}
 	if file, ok := sqlstore.File(a.database.url); ok {
 		if err := a.moveDamaged(ctx, file); err != nil {
 			return err
