@@ -153,8 +153,7 @@ func (r *FileRecords) takeOver(
 type ownerState int
 
 const (
-	// they belong to another chain, or another process has taken them over
-	foreign   ownerState = iota
+	foreign   ownerState = iota // they belong to another chain, or to another process by now
 	runs                        // the owner moves them itself
 	takenOver                   // they belong to this process now
 	isUs                        // they have always belonged to this process
