@@ -174,6 +174,34 @@ func (c *crowd) compare(user string, count int, kept map[int64]string) {
 	}
 }
 
+// checkRecorded checks that each task has one audit record, and that there are no others. It reads
+// them right after the last answer.
+func (s *workspace) checkRecorded(flags ...string) {
+	s.t.Helper()
+	flags = append(flags, "--root", s.root)
+	got := s.remit(append([]string{"audit", "list", "--json", "--limit", "100000", "--tool", "add_task", "--outcome", "ok"}, flags...)...)
+	var records []struct {
+		Call      string
+		Arguments struct {
+			Title string
+		}
+	}
+	if err := json.Unmarshal([]byte(got.out), &records); err != nil {
+		s.t.Fatalf("audit list: %v\n%s", err, got.errOut)
+	}
+	titles, calls := map[string]int{}, map[string]int{}
+	for _, r := range records {
+		titles[r.Arguments.Title]++
+		calls[r.Call]++
+	}
+	if want := adders * tasksPerAdder; len(records) != want || len(titles) != want || len(calls) != want {
+		s.t.Errorf("%d records of %d tasks and %d calls; there are %d tasks\n%s", len(records), len(titles), len(calls), want, got.errOut)
+	}
+	if got := s.remit(append([]string{"audit", "verify"}, flags...)...); got.code != 0 {
+		s.t.Errorf("audit verify: exit %d\n%s%s", got.code, got.out, got.errOut)
+	}
+}
+
 type listedTask struct {
 	ID    int64
 	Title string
@@ -213,14 +241,16 @@ func listAll(t *testing.T, address, user string) (all []listedTask) {
 }
 
 // TestTasksUnderLoad checks with many concurrent callers that every acknowledged task is stored
-// exactly once.
+// exactly once, and has exactly one audit record.
 func TestTasksUnderLoad(t *testing.T) {
 	t.Parallel()
 	onEachDatabase(t, func(t *testing.T, flags ...string) {
-		w := newWorkspace(t, nil).serve(append(flags, "--toolsets", "tasks")...)
+		s := newWorkspace(t, nil)
+		w := s.serve(append(flags, "--toolsets", "tasks")...)
 		c := newCrowd(t, w.url)
 		c.start()
 		c.wait()
+		s.checkRecorded(flags...)
 		w.end()
 	})
 }
@@ -230,6 +260,7 @@ func TestTasksSurviveKilledServer(t *testing.T) {
 	t.Parallel()
 	onEachDatabase(t, func(t *testing.T, flags ...string) {
 		s := newWorkspace(t, nil)
+		database := flags
 		flags = append(flags, "--toolsets", "tasks")
 		w := s.serve(flags...)
 		c := newCrowd(t, w.url)
@@ -241,6 +272,7 @@ func TestTasksSurviveKilledServer(t *testing.T) {
 			c.addr.Store(&w.url)
 		}
 		c.wait()
+		s.checkRecorded(database...)
 	})
 }
 
@@ -249,7 +281,8 @@ func TestTasksSurviveKilledServer(t *testing.T) {
 func TestTasksSurviveKilledPostgres(t *testing.T) {
 	t.Parallel()
 	pg := pgtest.New(t)
-	w := newWorkspace(t, nil).serve("--toolsets", "tasks", "--database", pg.URL())
+	s := newWorkspace(t, nil)
+	w := s.serve("--toolsets", "tasks", "--database", pg.URL())
 	c := newCrowd(t, w.url)
 	c.start()
 	for _, part := range []int64{1, 2} {
@@ -258,6 +291,7 @@ func TestTasksSurviveKilledPostgres(t *testing.T) {
 		pg.Start(t)
 	}
 	c.wait()
+	s.checkRecorded("--database", pg.URL())
 	if strings.Contains(w.stderr.String(), passwordOf(pg.URL())) {
 		t.Error("the log contains the password")
 	}
