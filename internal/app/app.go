@@ -190,6 +190,7 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	}
 	store.outbox = a.storage.outbox
 	store.outbox.Sweep = a.sweepOutbox
+	store.outbox.Moved = func() { a.tips.touch() }
 	a.stores = &bookStores{settings: s, root: root, data: data, anchor: a.anchor, log: log}
 	a.books = &books.Library{Stores: a.stores.open, Secrets: secrets, Now: time.Now, Log: log}
 	a.links = a.newLinks()
@@ -370,7 +371,6 @@ func (a *App) sweepOutbox(ctx context.Context) {
 	if err := a.storage.sweep(ctx); err != nil {
 		a.log.Debug("audit records are still in the outbox of the database", "error", err)
 	}
-	a.tips.touch()
 }
 
 // CallIndex returns the index of the calls in the audit records.

@@ -20,6 +20,8 @@ type Outbox struct {
 	// Sweep moves rows to the chain that their process has left behind. It is called when the
 	// database was opened, and later whenever rows of this process may have become old.
 	Sweep func(context.Context)
+	// Moved, if not nil, is called when rows were moved to the files of the chain as they are.
+	Moved func()
 
 	mu    sync.Mutex
 	begun bool

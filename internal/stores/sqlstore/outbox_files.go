@@ -213,6 +213,9 @@ func (r *FileRecords) move(ctx context.Context, rows []fileRow) error {
 	if err != nil {
 		return err
 	}
+	if len(waits) > 0 && r.Outbox.Moved != nil {
+		r.Outbox.Moved()
+	}
 	return r.delete(ctx, calls)
 }
 
