@@ -186,7 +186,7 @@ type replica struct {
 	drain   func(context.Context) error
 	sweep   func(context.Context) error
 	close   func() error
-	kill    func() // ends the process without moving its rows
+	kill    func()    // ends the process without moving its rows
 	ended   *sync.Map // the owners that have ended
 	records *sqlstore.FileRecords
 }
@@ -460,4 +460,29 @@ func TestRowsAreKeptWhileChainFails(t *testing.T) {
 		t.Error(err)
 	}
 	expectOnce(t, at, r.chain, 1)
+}
+
+// TestNoChangeWithoutRecord checks that nothing is changed if its record cannot be added.
+func TestNoChangeWithoutRecord(t *testing.T) {
+	t.Parallel()
+	engines(t, func(t *testing.T, url func(t *testing.T) string) {
+		at := url(t)
+		db := open(t, at)
+		behind(t, at, "ALTER TABLE outbox RENAME COLUMN body TO gone")
+		effect := newEffect(nil)
+		milk := tasks.New{UserID: "ada", Title: "Milk", Priority: tasks.Medium}
+		if _, err := db.Tasks().Add(audit.WithEffect(t.Context(), effect), milk, noon()); err == nil || effect.IsInOutbox() {
+			t.Errorf("add: %v; in the outbox: %v", err, effect.IsInOutbox())
+		}
+		if n := tasksOf(t, db); n != 0 {
+			t.Errorf("%d tasks were added", n)
+		}
+	})
+	at := newFile(t)
+	db := open(t, at)
+	db.UseOutbox(&sqlstore.Outbox{Owner: "a", Begin: func() error { return os.ErrPermission }})
+	_, err := db.Tasks().Add(audit.WithEffect(t.Context(), newEffect(nil)), tasks.New{UserID: "ada", Title: "Milk", Priority: tasks.Medium}, noon())
+	if !errors.Is(err, os.ErrPermission) || tasksOf(t, db) != 0 {
+		t.Errorf("a process that cannot announce itself: %v, %d tasks", err, tasksOf(t, db))
+	}
 }
