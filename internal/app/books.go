@@ -214,6 +214,14 @@ func (g *guardedStore) Put(ctx context.Context, key string, r io.Reader, size in
 	return g.Store.Put(ctx, key, r, size, c)
 }
 
+// Stage implements books.Store.
+func (g *guardedStore) Stage(ctx context.Context, key string, r io.Reader, size int64) (books.Staged, error) {
+	if err := g.ready(ctx); err != nil {
+		return nil, err
+	}
+	return g.Store.Stage(ctx, key, r, size)
+}
+
 // Copy implements books.Store.
 func (g *guardedStore) Copy(ctx context.Context, from, to, hash string) error {
 	if err := g.ready(ctx); err != nil {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"remit/internal/toolsets/books"
 )
@@ -21,8 +22,8 @@ type Disk struct {
 	dir   string
 	below string // the path of the folder within dir, free of links; "" for dir itself
 	// Locked before the lock files, so that only one goroutine waits for each lock file.
-	stripes   [stripeCount]sync.Mutex
-	sweepOnce sync.Once
+	stripes [stripeCount]sync.Mutex
+	sweptAt atomic.Int64 // when this process last looked for stale drafts, in Unix nanoseconds
 }
 
 var _ books.Store = (*Disk)(nil)

@@ -33,7 +33,7 @@ type upload struct {
 
 // inMemory is the maximum size of content held in memory, if it can be read only once. Larger
 // content goes to a temporary file.
-const inMemory = 8 << 20
+const inMemory = 1 << 20
 
 // uploadOf reads r, which must have exactly this size.
 func uploadOf(r io.Reader, size int64) (*upload, error) {
@@ -61,9 +61,14 @@ func uploadOf(r io.Reader, size int64) (*upload, error) {
 	if err != nil {
 		return c, fmt.Errorf("buffer an upload: %w", err)
 	}
+	// Without a name it ends with this process, however that ends. Windows keeps the name of an
+	// open file, so there the file is removed at the end.
+	removed := os.Remove(file.Name()) == nil
 	c.from, c.remove = file, func() {
-		_ = file.Close()           // nobody reads it again
-		_ = os.Remove(file.Name()) // if it fails, the system removes the file some day
+		_ = file.Close() // nobody reads it again
+		if !removed {
+			_ = os.Remove(file.Name()) // if it fails, the system removes the file some day
+		}
 	}
 	return c, c.digest(r, file, size)
 }
@@ -124,9 +129,44 @@ func (s *S3) Put(ctx context.Context, key string, r io.Reader, size int64, c boo
 	if err != nil {
 		return books.Object{}, false, err
 	}
+	return s.putUpload(ctx, key, body, c)
+}
+
+// Stage keeps the content on this machine, so that no other program sees it in the bucket.
+func (s *S3) Stage(ctx context.Context, key string, r io.Reader, size int64) (books.Staged, error) {
+	if !s.holds(key) {
+		return nil, books.ErrPathConflict
+	}
+	body, err := uploadOf(contextReader{ctx, r}, size)
+	if err != nil {
+		body.remove()
+		return nil, err
+	}
+	return &stagedUpload{s, key, body}, nil
+}
+
+// stagedUpload implements books.Staged.
+type stagedUpload struct {
+	s    *S3
+	key  string
+	body *upload
+}
+
+// Hash implements books.Staged.
+func (u *stagedUpload) Hash() string { return u.body.hash }
+
+// Put implements books.Staged.
+func (u *stagedUpload) Put(ctx context.Context, c books.Cond) (stored books.Object, created bool, err error) {
+	return u.s.putUpload(ctx, u.key, u.body, c)
+}
+
+// Discard implements books.Staged.
+func (u *stagedUpload) Discard() { u.body.remove() }
+
+func (s *S3) putUpload(ctx context.Context, key string, body *upload, c books.Cond) (stored books.Object, created bool, err error) {
 	write := rand.Text()
 	err = s.retry(ctx, func(n int) (again bool, err error) {
-		was, err := s.checkPut(ctx, key, c, n > 0 || size > s.partSize)
+		was, err := s.checkPut(ctx, key, c, n > 0 || body.size > s.partSize)
 		if err != nil {
 			return false, err
 		}

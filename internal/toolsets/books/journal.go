@@ -51,9 +51,23 @@ func (e *edit) check(key, hash string) error {
 
 // content is what a write stores.
 type content struct {
-	size int64
-	hash string                        // "" if computing it would require reading the content
-	open func() (io.ReadCloser, error) // called for each attempt
+	size   int64
+	hash   string
+	open   func() (io.ReadCloser, error) // called for each attempt
+	staged Staged                        // set instead of open if the store has the content already
+}
+
+// put stores the content.
+func (c content) put(ctx context.Context, store Store, key string, cond Cond) (Object, bool, error) {
+	if c.staged != nil {
+		return c.staged.Put(ctx, cond)
+	}
+	reader, err := c.open()
+	if err != nil {
+		return Object{}, false, err
+	}
+	defer func() { _ = reader.Close() }()
+	return store.Put(ctx, key, reader, c.size, cond)
 }
 
 func contentOf(data []byte) content {
@@ -88,14 +102,9 @@ func (l *Library) write(ctx context.Context, h location, path string, c content,
 		if err := e.check(key, old.Hash); err != nil {
 			return err
 		}
-		return l.recorded(ctx, h, path, entry{By: e.by, Op: e.op, Old: old.Hash, New: c.hash, Size: c.size}, func() (hash string, err error) {
-			reader, err := c.open()
-			if err != nil {
-				return "", err
-			}
-			defer func() { _ = reader.Close() }()
-			done.Object, done.created, err = h.store.Put(ctx, key, reader, c.size, condOf(old.Hash))
-			return done.Hash, err
+		return l.recorded(ctx, h, path, entry{By: e.by, Op: e.op, Old: old.Hash, New: c.hash, Size: c.size}, func() (err error) {
+			done.Object, done.created, err = c.put(ctx, h.store, key, condOf(old.Hash))
+			return err
 		})
 	})
 	if err == nil {
@@ -116,9 +125,9 @@ func (l *Library) remove(ctx context.Context, h location, path string, e edit) (
 			existed = false
 			return err
 		}
-		return l.recorded(ctx, h, path, entry{By: e.by, Op: e.op, Old: old.Hash}, func() (hash string, err error) {
+		return l.recorded(ctx, h, path, entry{By: e.by, Op: e.op, Old: old.Hash}, func() (err error) {
 			existed, err = h.store.Delete(ctx, key, Cond{Hash: old.Hash})
-			return "", err
+			return err
 		})
 	})
 	return existed, err
@@ -182,26 +191,20 @@ type entry struct {
 	By   string    `json:"by"`
 	Op   string    `json:"op"`
 	Old  string    `json:"old,omitempty"` // the hash of the content before; "" if there was none
-	// The hash of the content after; "" after a delete, or if it was unknown.
-	New  string `json:"new,omitempty"`
-	Size int64  `json:"size"`
+	New  string    `json:"new,omitempty"` // the hash of the content after; "" after a delete
+	Size int64     `json:"size"`
 }
 
 // recorded keeps the old content, records the change in the history, and then makes the change. So
 // every change that was made is recorded; the record of a change that was not made is removed.
-// change returns the hash of the new content.
-func (l *Library) recorded(ctx context.Context, h location, path string, e entry, change func() (hash string, err error)) error {
+func (l *Library) recorded(ctx context.Context, h location, path string, e entry, change func() error) error {
 	e.At = l.Now().UTC()
 	key := logKey(h.book.ID, path, l.ids.next(e.At), e.By)
 	if err := l.record(ctx, h, path, key, &e); err != nil {
 		return err
 	}
-	hash, err := change()
-	switch {
-	case err == nil && hash != e.New: // unknown until all of it was read
-		e.New = hash
-		l.completeRecord(ctx, h, key, &e)
-	case err != nil && unchanged(ctx, h, path, &e, err):
+	err := change()
+	if err != nil && unchanged(ctx, h, path, &e, err) {
 		l.removeRecord(ctx, h, key)
 	}
 	return err
@@ -218,20 +221,11 @@ func (l *Library) record(ctx context.Context, h location, path, key string, e *e
 			return err
 		}
 	}
-	err := putLine(ctx, h.store, key, e, Cond{Absent: true})
+	err := putLine(ctx, h.store, key, e)
 	if err != nil {
 		l.removeRecord(ctx, h, key)
 	}
 	return err
-}
-
-// completeRecord rewrites a history record after the missing hash became known.
-func (l *Library) completeRecord(ctx context.Context, h location, key string, e *entry) {
-	ctx, cancel := repairContext(ctx)
-	defer cancel()
-	if err := putLine(ctx, h.store, key, e, Cond{}); err != nil {
-		l.Log.Warn("cannot add the hash to a history record", "key", key, "error", err)
-	}
 }
 
 // removeRecord removes the history record of a change that was not made.
@@ -250,12 +244,12 @@ func repairContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), timeout)
 }
 
-func putLine(ctx context.Context, store Store, key string, e *entry, c Cond) error {
+func putLine(ctx context.Context, store Store, key string, e *entry) error {
 	data, err := json.Marshal(e)
 	if err != nil {
 		return fmt.Errorf("encode history record: %w", err)
 	}
-	_, _, err = store.Put(ctx, key, bytes.NewReader(data), int64(len(data)), c)
+	_, _, err = store.Put(ctx, key, bytes.NewReader(data), int64(len(data)), Cond{Absent: true})
 	return err
 }
 

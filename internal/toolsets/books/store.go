@@ -22,6 +22,9 @@ type Store interface {
 	// Put stores size bytes of r if the condition holds, and returns a *ConflictError otherwise. If
 	// the reader yields more or fewer bytes, Put returns an error and stores nothing.
 	Put(ctx context.Context, key string, r io.Reader, size int64, c Cond) (stored Object, created bool, err error)
+	// Stage reads size bytes of r for a Put of this key that comes later, and fails like Put. What
+	// is staged has no key: nobody can open or list it. The caller must discard it.
+	Stage(ctx context.Context, key string, r io.Reader, size int64) (Staged, error)
 	// Copy stores the object at from under the key to as well. It returns a *ConflictError if the
 	// object does not have this hash. An object that already exists at to stays: callers name
 	// copies by their hash.
@@ -31,6 +34,17 @@ type Store interface {
 	Delete(ctx context.Context, key string, c Cond) (existed bool, err error)
 	// List returns the objects whose keys begin with prefix, in byte order of their keys.
 	List(ctx context.Context, prefix string) iter.Seq2[Object, error]
+}
+
+// Staged is content that has arrived completely and is not stored yet. It is not safe for use by
+// several goroutines.
+type Staged interface {
+	// Hash returns the SHA-256 of the content, like Object.Hash.
+	Hash() string
+	// Put stores the content at its key, like Store.Put. It may be called again after an error.
+	Put(ctx context.Context, c Cond) (stored Object, created bool, err error)
+	// Discard removes the content if it was not stored, and releases its resources.
+	Discard()
 }
 
 // Object describes what is stored at a key.
