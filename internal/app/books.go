@@ -33,6 +33,7 @@ type bookStores struct {
 	mu     sync.Mutex
 	opened *books.Stores
 	trials []*opener[bool]
+	ends   []func() // end the work of stores in the background
 }
 
 // open returns the stores. It sends no request, so that an unreachable bucket does not block the
@@ -72,7 +73,7 @@ func (b *bookStores) store(ctx context.Context, place string) (books.Store, erro
 		return nil, err
 	}
 	t := newTrial(bucket.Probe)
-	b.trials = append(b.trials, t)
+	b.trials, b.ends = append(b.trials, t), append(b.ends, bucket.Close)
 	return b.guarded(bucket, func(ctx context.Context) error {
 		_, err := t.open(ctx)
 		return err
@@ -187,6 +188,9 @@ func (b *bookStores) close() {
 	defer b.mu.Unlock()
 	for _, t := range b.trials {
 		t.close()
+	}
+	for _, end := range b.ends {
+		end()
 	}
 }
 

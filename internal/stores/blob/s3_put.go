@@ -166,11 +166,14 @@ func (u *stagedUpload) Discard() { u.body.remove() }
 func (s *S3) putUpload(ctx context.Context, key string, body *upload, c books.Cond) (stored books.Object, created bool, err error) {
 	write := rand.Text()
 	err = s.retry(ctx, func(n int) (again bool, err error) {
-		was, err := s.checkPut(ctx, key, c, n > 0 || body.size > s.partSize)
+		if err := s.checkLate(key, body); err != nil {
+			return false, err
+		}
+		was, err := s.checkPut(ctx, key, c, n > 0 || body.size > smallBody)
 		if err != nil {
 			return false, err
 		}
-		stored, err = s.put(ctx, key, body, write, conditionFor(was, c))
+		stored, err = s.put(ctx, key, body, write, was)
 		created = was == nil && err == nil
 		return changed(err, n), err
 	})
@@ -178,21 +181,21 @@ func (s *S3) putUpload(ctx context.Context, key string, body *upload, c books.Co
 }
 
 // conditionFor returns the condition that the store must check: that the object is still the one we
-// saw. A write without condition replaces any object, but creating an object is always conditional.
-func conditionFor(was *found, c books.Cond) (opts minio.PutObjectOptions) {
-	switch {
-	case was == nil:
+// saw. So a copy of the request that arrives late replaces no other object.
+func conditionFor(was *found) (opts minio.PutObjectOptions) {
+	if was == nil {
 		opts.SetMatchETagExcept("*")
-	case c.Hash != "":
+	} else {
 		opts.SetMatchETag(was.tag)
 	}
 	return opts
 }
 
-// put sends an object. It returns errReplaced if the condition does not hold.
-func (s *S3) put(ctx context.Context, key string, body *upload, write string, condition minio.PutObjectOptions) (books.Object, error) {
+// put sends an object that replaces was, or creates one if was is nil. It returns errReplaced if
+// the object has changed since.
+func (s *S3) put(ctx context.Context, key string, body *upload, write string, was *found) (books.Object, error) {
 	meta := map[string]string{metaHash: body.hash, metaMD5: body.md5, metaWrite: write}
-	e := &exchange{}
+	e, condition := &exchange{}, conditionFor(was)
 	var tag string
 	var err error
 	if body.size > s.partSize {
@@ -204,11 +207,15 @@ func (s *S3) put(ctx context.Context, key string, body *upload, write string, co
 	if errors.Is(err, books.ErrNotFound) {
 		err = errReplaced // the object that If-Match names is gone
 	}
-	if err != nil && (e.doubtful || isTemporary(err)) {
-		return s.claim(ctx, key, write, err)
-	}
-	if err != nil {
+	late := &lateWrite{key: key, id: write, was: was, expires: e.expires, known: closed}
+	switch {
+	case err != nil && e.doubtful:
+		err = s.resolve(ctx, late, err)
+		return late.stored, err
+	case err != nil:
 		return books.Object{}, err
+	case e.doubtful && body.size <= s.partSize: // an upload in parts can be completed only once
+		s.remember(late)
 	}
 	stored := books.Object{Key: key, Size: body.size, Hash: body.hash, Modified: time.Now().UTC(), Version: version(tag, body.size)}
 	if at, err := http.ParseTime(e.date); err == nil {
@@ -266,23 +273,9 @@ func (s *S3) abort(ctx context.Context, name, id string) {
 	_ = s.core.AbortMultipartUpload((&exchange{}).in(ctx), s.at.bucket, name, id)
 }
 
-// claim resolves a write whose answer was lost: its condition may have failed because the write
-// itself succeeded, or because of another write. If a store refuses a large object before reading
-// it, the client may only see a broken connection.
-func (s *S3) claim(ctx context.Context, key, write string, failed error) (books.Object, error) {
-	f, err := s.stat(ctx, key)
-	switch {
-	case err == nil && f.write == write:
-		return f.Object, nil
-	case errors.Is(failed, errReplaced):
-		return books.Object{}, books.ErrUnknown
-	}
-	return books.Object{}, failed
-}
-
 // checkPut is checkCond for a Put: a new object must also fit into the folders of the store.
-// Whether the object is new is left to the store, unless look is set; for an upload in parts, the
-// store checks that only at the end.
+// Whether the object is new is left to the store, unless look is set: a store may refuse a large
+// object by breaking the connection, and checks an upload in parts only at the end.
 func (s *S3) checkPut(ctx context.Context, key string, c books.Cond, look bool) (*found, error) {
 	if !c.Absent || look {
 		was, err := s.checkCond(ctx, key, c)

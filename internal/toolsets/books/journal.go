@@ -102,8 +102,13 @@ func (l *Library) write(ctx context.Context, h location, path string, c content,
 		if err := e.check(key, old.Hash); err != nil {
 			return err
 		}
-		return l.recorded(ctx, h, path, entry{By: e.by, Op: e.op, Old: old.Hash, New: c.hash, Size: c.size}, func() (err error) {
-			done.Object, done.created, err = c.put(ctx, h.store, key, condOf(old.Hash))
+		// So it is also if the answer of the store is lost, but the write was made.
+		done = written{Object: Object{Key: key, Size: c.size, Hash: c.hash, Modified: l.Now().UTC()}, created: old.Hash == ""}
+		return l.recorded(ctx, h, path, entry{By: e.by, Op: e.op, Old: old.Hash, New: c.hash, Size: c.size}, func() error {
+			stored, created, err := c.put(ctx, h.store, key, condOf(old.Hash))
+			if err == nil {
+				done.Object, done.created = stored, created
+			}
 			return err
 		})
 	})
@@ -125,8 +130,9 @@ func (l *Library) remove(ctx context.Context, h location, path string, e edit) (
 			existed = false
 			return err
 		}
-		return l.recorded(ctx, h, path, entry{By: e.by, Op: e.op, Old: old.Hash}, func() (err error) {
-			existed, err = h.store.Delete(ctx, key, Cond{Hash: old.Hash})
+		existed = true
+		return l.recorded(ctx, h, path, entry{By: e.by, Op: e.op, Old: old.Hash}, func() error {
+			_, err := h.store.Delete(ctx, key, Cond{Hash: old.Hash})
 			return err
 		})
 	})
@@ -203,11 +209,10 @@ func (l *Library) recorded(ctx context.Context, h location, path string, e entry
 	if err := l.record(ctx, h, path, key, &e); err != nil {
 		return err
 	}
-	err := change()
-	if err != nil && unchanged(ctx, h, path, &e, err) {
-		l.removeRecord(ctx, h, key)
+	if err := change(); err != nil {
+		return l.settle(ctx, h, path, key, &e, err)
 	}
-	return err
+	return nil
 }
 
 // record keeps the old content and records the change that is about to be made.
@@ -218,30 +223,14 @@ func (l *Library) record(ctx context.Context, h location, path, key string, e *e
 			return &ConflictError{}
 		}
 		if err != nil {
-			return err
+			return notRecorded(err)
 		}
 	}
-	err := putLine(ctx, h.store, key, e)
-	if err != nil {
+	if err := putLine(ctx, h.store, key, e); err != nil {
 		l.removeRecord(ctx, h, key)
+		return notRecorded(err)
 	}
-	return err
-}
-
-// removeRecord removes the history record of a change that was not made.
-func (l *Library) removeRecord(ctx context.Context, h location, key string) {
-	ctx, cancel := repairContext(ctx)
-	defer cancel()
-	if _, err := h.store.Delete(ctx, key, Cond{}); err != nil {
-		l.Log.Warn("cannot remove the history record of a change that was not made", "key", key, "error", err)
-	}
-}
-
-// repairContext returns a context for repairing the history, which also works after the caller has
-// cancelled.
-func repairContext(ctx context.Context) (context.Context, context.CancelFunc) {
-	const timeout = 10 * time.Second
-	return context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	return nil
 }
 
 func putLine(ctx context.Context, store Store, key string, e *entry) error {
@@ -251,17 +240,6 @@ func putLine(ctx context.Context, store Store, key string, e *entry) error {
 	}
 	_, _, err = store.Put(ctx, key, bytes.NewReader(data), int64(len(data)), Cond{Absent: true})
 	return err
-}
-
-// unchanged reports whether a failed change has left the file as it was.
-func unchanged(ctx context.Context, h location, path string, e *entry, err error) bool {
-	if errors.Is(err, ErrConflict) {
-		return true
-	}
-	ctx, cancel := repairContext(ctx)
-	defer cancel()
-	now, err := current(ctx, h.store, h.key(path))
-	return err == nil && now.Hash == e.Old
 }
 
 // ids generates ids of history records that sort by time.

@@ -20,7 +20,9 @@ type Store interface {
 	// Stat describes an object, or returns ErrNotFound.
 	Stat(ctx context.Context, key string) (Object, error)
 	// Put stores size bytes of r if the condition holds, and returns a *ConflictError otherwise. If
-	// the reader yields more or fewer bytes, Put returns an error and stores nothing.
+	// the reader yields more or fewer bytes, Put returns an error and stores nothing. After any
+	// error but ErrUnknown and *UnknownError, nothing is stored, now or later; a disk may have
+	// stored the object if it fails.
 	Put(ctx context.Context, key string, r io.Reader, size int64, c Cond) (stored Object, created bool, err error)
 	// Stage reads size bytes of r for a Put of this key that comes later, and fails like Put. What
 	// is staged has no key: nobody can open or list it. The caller must discard it.
@@ -76,13 +78,36 @@ var (
 	ErrNotFound = errors.New("object not found")
 	// ErrConflict matches every *ConflictError.
 	ErrConflict = errors.New("object has changed")
-	// ErrUnknown means that it is unknown whether a write was carried out: the response was lost,
-	// and somebody else has written the object since.
+	// ErrUnknown means that the store cannot find out whether a write was carried out: the response
+	// was lost, and somebody else has written the object since. The write has no effect later.
 	ErrUnknown = errors.New("the store's response was lost and somebody else wrote at the same time: it is unknown whether the change was made")
 	// ErrPathConflict means that a key cannot be stored, because a parent path of it is the key of
 	// an object, or the key is a parent path of another object.
 	ErrPathConflict = errors.New("a folder is where a file should be, or a file where a folder should be")
 )
+
+// UnknownError reports that it is not known yet whether a write was carried out: the response was
+// lost, and the write may take effect later. Until it is known, writes of the same key fail with a
+// *PendingError.
+type UnknownError struct {
+	Until time.Time // when it will probably be known
+	Cause error     // why there was no response
+	// Wait waits until it is known, and reports whether the write was carried out. Its error is
+	// ErrUnknown if that cannot be found out.
+	Wait func(ctx context.Context) (done bool, err error)
+}
+
+func (e *UnknownError) Error() string {
+	return "it is not known yet whether the change was made: " + e.Cause.Error()
+}
+
+// PendingError reports that nothing was changed, because an earlier write of the same key may still
+// take effect.
+type PendingError struct {
+	Until time.Time // when a write will probably be possible again
+}
+
+func (e *PendingError) Error() string { return "an earlier write of the object may still take effect" }
 
 // ConflictError reports that the condition of a write did not hold.
 type ConflictError struct {
