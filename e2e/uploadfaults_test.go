@@ -56,9 +56,9 @@ func (w *httpServer) startUpload(link string, size int, begin []byte) net.Conn {
 	return conn
 }
 
-// TestUploadFaults checks that an upload that is cut off, has another size or digest than announced,
-// or is being sent when the server is killed changes neither the asset nor its history, and leaves
-// nothing that is listed; and that its link still works.
+// TestUploadFaults checks that an upload that is cut off, has another size or digest than
+// announced, or is being sent when the server is killed changes neither the asset nor its history,
+// and leaves nothing that is listed; and that its link still works.
 func TestUploadFaults(t *testing.T) {
 	t.Parallel()
 	onEachLibrary(t, func(t *testing.T, s *workspace) {

@@ -32,12 +32,15 @@ type S3 struct {
 	validity    time.Duration // of the signature of a request that changes something
 	clock       atomic.Int64  // see ahead
 	late        lateWrites
+	sweptAt     atomic.Int64    // see sweepParts
 	closed      context.Context // ends the work in the background
 	close       context.CancelFunc
 	backoff     time.Duration // wait before the first retry of a request
 	perPage     int           // objects per page of a list
 	// Larger objects are sent in parts, so that a broken connection costs only one part.
 	partSize int64
+	// Uploads in parts that are older belong to processes that have ended.
+	abandonedAfter time.Duration
 }
 
 var _ books.Store = (*S3)(nil)
@@ -68,6 +71,8 @@ func OpenS3(ctx context.Context, address string, getenv func(string) (string, bo
 		backoff:  100 * time.Millisecond,
 		perPage:  1000, // the maximum of S3
 		partSize: 16 << 20,
+
+		abandonedAfter: 24 * time.Hour,
 	}
 	s.closed, s.close = context.WithCancel(context.Background())
 	source, remote := credentialsFrom(func(name string) string { value, _ := getenv(name); return value }, at.region)

@@ -236,6 +236,7 @@ func (s *S3) putWhole(ctx context.Context, key string, body *upload, opts minio.
 func (s *S3) putParts(
 	ctx context.Context, key string, body *upload, meta map[string]string, condition minio.PutObjectOptions, e *exchange,
 ) (tag string, err error) {
+	s.sweepParts(ctx)
 	name, first := s.at.prefix+key, &exchange{}
 	id, err := s.core.NewMultipartUpload(first.in(ctx), s.at.bucket, name, minio.PutObjectOptions{UserMetadata: meta})
 	if err != nil {
@@ -271,6 +272,24 @@ func (s *S3) abort(ctx context.Context, name, id string) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	_ = s.core.AbortMultipartUpload((&exchange{}).in(ctx), s.at.bucket, name, id)
+}
+
+// sweepParts removes the parts that ended processes have left among the books, at most once an
+// hour. It reports no errors: the credentials may lack the permission to list them.
+func (s *S3) sweepParts(ctx context.Context) {
+	at, now := s.sweptAt.Load(), time.Now()
+	if now.Sub(time.Unix(0, at)) < time.Hour || !s.sweptAt.CompareAndSwap(at, now.UnixNano()) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	const most = 1000 // in one answer
+	found, _ := s.core.ListMultipartUploads((&exchange{}).in(ctx), s.at.bucket, s.at.prefix+"books/", "", "", "", most)
+	for i := range found.Uploads {
+		if s.now().Sub(found.Uploads[i].Initiated) > s.abandonedAfter {
+			s.abort(ctx, found.Uploads[i].Key, found.Uploads[i].UploadID)
+		}
+	}
 }
 
 // checkPut is checkCond for a Put: a new object must also fit into the folders of the store.

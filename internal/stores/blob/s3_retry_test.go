@@ -1,6 +1,7 @@
 package blob
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"log"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"remit/internal/stores/blob/s3test"
@@ -66,6 +68,16 @@ var failures = map[string]func(w http.ResponseWriter, r *http.Request, to http.H
 	"broken before": func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { closeConnection(w) },
 	"broken after": func(w http.ResponseWriter, r *http.Request, to http.Handler) {
 		to.ServeHTTP(httptest.NewRecorder(), r)
+		closeConnection(w)
+	},
+	"cut body": func(w http.ResponseWriter, r *http.Request, to http.Handler) {
+		body, _ := io.ReadAll(r.Body)
+		half := r.Clone(r.Context())
+		half.Body = http.NoBody
+		if len(body) > 0 {
+			half.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body[:len(body)/2]), iotest.ErrReader(io.ErrUnexpectedEOF)))
+		}
+		to.ServeHTTP(httptest.NewRecorder(), half)
 		closeConnection(w)
 	},
 	"500 but it is done": func(w http.ResponseWriter, r *http.Request, to http.Handler) {

@@ -286,7 +286,7 @@ func TestLargeRegistry(t *testing.T) {
 	full := "books: # " + strings.Repeat("x", 1<<20-20) + "\n"
 	d.given(t, "registry.yaml", full)
 	d.does(t, "list_books", `{}`)
-	d.fails(t, "write_content", `{"book_id":"new","path":"lessons/a.md","content":"x"}`, `{"error":"StorageError","message":"The book new cannot be added: registry.yaml would have more than 1048576 bytes","path":"registry.yaml"}`)
+	d.fails(t, "write_content", `{"book_id":"new","path":"lessons/a.md","content":"x"}`, `{"error":"StorageError","message":"books/new/lessons/a.md is stored, but its book is not in registry.yaml yet. The book new cannot be added: registry.yaml would have more than 1048576 bytes","path":"registry.yaml"}`)
 }
 
 // coarse is a store whose versions do not distinguish changes in quick succession, like a disk with

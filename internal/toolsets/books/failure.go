@@ -52,6 +52,18 @@ func failureAt(ctx context.Context, key string, err error) error {
 	}
 }
 
+// storedAnyway returns the error for a file that was stored although its book could not be
+// registered.
+func storedAnyway(key string, err error) error {
+	var failed *contract.Error
+	if !errors.As(err, &failed) {
+		return err
+	}
+	stored := *failed
+	stored.Message = fmt.Sprintf("%s is stored, but its book is not in %s yet. %s", key, registryKey, failed.Message)
+	return &stored
+}
+
 // secondsUntil returns the seconds until a time, at least one.
 func secondsUntil(at time.Time) int {
 	return max(1, int(math.Ceil(time.Until(at).Seconds())))

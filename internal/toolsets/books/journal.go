@@ -112,10 +112,10 @@ func (l *Library) write(ctx context.Context, h location, path string, c content,
 			return err
 		})
 	})
-	if err == nil {
-		err = l.register(ctx, h)
+	if err != nil {
+		return done, err
 	}
-	return done, err
+	return done, storedAnyway(key, l.register(ctx, h))
 }
 
 // remove deletes the file at a path of a book and keeps its content in the history.

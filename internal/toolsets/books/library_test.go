@@ -264,6 +264,9 @@ func TestFaultsOfTheStore(t *testing.T) {
 		if strings.Contains(c.args, `"path":"a.md"`) { // every error carries the path of the call
 			want = strings.TrimSuffix(unusable, "}") + `,"path":"a.md"}`
 		}
+		if c.broken == "put registry" {
+			want = strings.Replace(want, `"The book`, `"books/new-book/a.md is stored, but its book is not in registry.yaml yet. The book`, 1)
+		}
 		d.fails(t, c.tool, c.args, want)
 	}
 	broken = ""
@@ -365,7 +368,7 @@ func TestSomethingElseIsWhereTheRegistryBelongs(t *testing.T) {
 	d := serve(t)
 	d.given(t, "registry.yaml/x", "")
 	d.fails(t, "write_content", `{"book_id":"abc","path":"a.md","content":"y"}`,
-		`{"error":"StorageError","message":"registry.yaml is a folder or a link, so books cannot be listed or added; replace it with a file first","path":"registry.yaml"}`)
+		`{"error":"StorageError","message":"books/abc/a.md is stored, but its book is not in registry.yaml yet. registry.yaml is a folder or a link, so books cannot be listed or added; replace it with a file first","path":"registry.yaml"}`)
 }
 
 // accepts accepts every upload.
