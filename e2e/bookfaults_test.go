@@ -86,6 +86,7 @@ func TestLibraryIsNotAFolder(t *testing.T) {
 // faultyProxy is a proxy in front of a store that can be made to fail.
 type faultyProxy struct {
 	*httptest.Server
+	store http.Handler
 	fault atomic.Pointer[http.HandlerFunc] // nil: requests reach the store
 }
 
@@ -99,7 +100,7 @@ func newFaultyProxy(t *testing.T, endpoint string) *faultyProxy {
 		r.SetURL(target)
 		r.Out.Host = r.In.Host // the signature covers the host
 	}}
-	p := &faultyProxy{}
+	p := &faultyProxy{store: store}
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if fault := p.fault.Load(); fault != nil {
 			(*fault)(w, r)

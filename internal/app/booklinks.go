@@ -249,11 +249,11 @@ func (l linkedBooks) Asset(ctx context.Context, key string) (*signedurl.Asset, e
 }
 
 // Receive implements signedurl.Library.
-func (l linkedBooks) Receive(ctx context.Context, u signedurl.Upload, body io.Reader) error {
+func (l linkedBooks) Receive(ctx context.Context, u signedurl.Upload, body io.Reader, arrived func(hash string) error) error {
 	if l.readOnly {
 		return contract.Errorf(contract.Denied, "This server is read-only: it does not accept uploads")
 	}
-	return l.library.Receive(ctx, books.Upload(u), body)
+	return l.library.Receive(ctx, books.Upload(u), body, arrived)
 }
 
 // Archive implements signedurl.Library.

@@ -34,8 +34,8 @@ type bookStores struct {
 	mu      sync.Mutex
 	opened  *books.Stores
 	trials  []*opener[bool]
-	disks   []*blob.Disk
 	buckets []*bucketID
+	ends    []func() // end what stores do in the background
 }
 
 // open returns the stores. It sends no request, so that an unreachable bucket does not block the
@@ -50,7 +50,7 @@ func (b *bookStores) open(ctx context.Context) (books.Stores, error) {
 	for _, place := range b.settings.Books {
 		store, err := b.store(ctx, place)
 		if err != nil {
-			b.trials, b.disks, b.buckets = nil, nil, nil
+			b.trials, b.buckets, b.ends = nil, nil, nil
 			return books.Stores{}, fmt.Errorf("books: %w", err)
 		}
 		found = append(found, store)
@@ -76,6 +76,7 @@ func (b *bookStores) store(ctx context.Context, place string) (books.Store, erro
 	}
 	t, id := newTrial(s3.Probe), newBucketID(s3, b.anchor.knownBooks(place))
 	b.trials, b.buckets = append(b.trials, t), append(b.buckets, id)
+	b.ends = append(b.ends, s3.Close, id.close)
 	return b.guarded(&bucket{s3, id}, func(ctx context.Context) error {
 		if _, err := t.open(ctx); err != nil {
 			return err
@@ -102,7 +103,7 @@ func (b *bookStores) disk(folder string) (books.Store, error) {
 		return nil, err
 	}
 	disk.Identify(b.anchor.knownBooks(folderScheme+folder), refuseStorage("The folder of books"))
-	b.disks = append(b.disks, disk)
+	b.ends = append(b.ends, disk.Close)
 	ready := func(context.Context) error { return nil }
 	if isWithin(b.settings.Data, folder) {
 		ready = func(context.Context) error { return b.data.claim() }
@@ -200,11 +201,8 @@ func (b *bookStores) close() {
 	for _, t := range b.trials {
 		t.close()
 	}
-	for _, disk := range b.disks {
-		disk.Close()
-	}
-	for _, id := range b.buckets {
-		id.close()
+	for _, end := range b.ends {
+		end()
 	}
 }
 
@@ -230,6 +228,14 @@ func (g *guardedStore) Put(ctx context.Context, key string, r io.Reader, size in
 		return books.Object{}, false, err
 	}
 	return g.Store.Put(ctx, key, r, size, c)
+}
+
+// Stage implements books.Store.
+func (g *guardedStore) Stage(ctx context.Context, key string, r io.Reader, size int64) (books.Staged, error) {
+	if err := g.ready(ctx); err != nil {
+		return nil, err
+	}
+	return g.Store.Stage(ctx, key, r, size)
 }
 
 // Copy implements books.Store.

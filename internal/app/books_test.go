@@ -118,7 +118,7 @@ func TestReadOnlyBooks(t *testing.T) {
 			"put":     put(t.Context(), stores.Main, "books/go/a.md", "x"),
 			"copy":    stores.Main.Copy(t.Context(), "books/go/a.md", "books/go/b.md", ""),
 			"delete":  deleted,
-			"receive": linkedBooks{a.books, true}.Receive(t.Context(), signedurl.Upload{Key: "books/go/assets/images/a.png", Size: 1}, strings.NewReader("x")),
+			"receive": linkedBooks{a.books, true}.Receive(t.Context(), signedurl.Upload{Key: "books/go/assets/images/a.png", Size: 1}, strings.NewReader("x"), nil),
 		} {
 			if err == nil || contract.AsError(err).Kind != contract.Denied {
 				t.Errorf("%s in %s: %v", what, a.settings.Books, err)

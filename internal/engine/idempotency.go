@@ -129,6 +129,10 @@ func (w *work) runRecovered(ctx context.Context, invoke invocation) (answer json
 	return w.runHandler(ctx, invoke)
 }
 
+// ErrUnknownOutcome is wrapped by the error of a handler that does not know whether it changed
+// anything. A call with an idempotency key then keeps its key.
+var ErrUnknownOutcome = idempotency.ErrUnknown
+
 // hasNoEffect reports whether a handler that failed has certainly changed nothing: it returned an
 // error of the contract, or it only asked the client. A handler that was stopped or that panicked
 // may have changed anything, and so may one whose error wraps idempotency.ErrUnknown.

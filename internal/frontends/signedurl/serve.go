@@ -198,8 +198,8 @@ func (s *sender) Write(data []byte) (written int, err error) {
 }
 
 // upload receives an upload. It reads no bytes before it has checked the link, and stores nothing
-// before all bytes have arrived. The link is used up at that moment: an upload that is refused or
-// cut off earlier may be sent again, and none has an effect twice.
+// before all bytes have arrived and have the announced digest. The link is used up at that moment:
+// an upload that is refused or cut off earlier may be sent again, and none has an effect twice.
 func (h *Handler) upload(u *use) error {
 	allowed, link, err := h.Signer.upload(u.Path, u.r.URL.RawQuery)
 	if err := h.admit(u, link, err); err != nil {
@@ -215,20 +215,29 @@ func (h *Handler) upload(u *use) error {
 	if err := u.checkHeaders(); err != nil {
 		return err
 	}
-	body := &stallReader{
-		body: u.r.Body, left: allowed.Size, control: http.NewResponseController(u.w), timeout: cmp.Or(h.StallTimeout, defaultStallTimeout),
-		arrived: func() error { return h.spend(u, link) },
+	digest, err := announcedDigest(u.r.Header)
+	if err != nil {
+		return err
 	}
+	body := &stallReader{body: u.r.Body, control: http.NewResponseController(u.w), timeout: cmp.Or(h.StallTimeout, defaultStallTimeout)}
+	var refused error
 	// A client that disconnects after its last byte does not cancel the write.
-	err = h.Library.Receive(context.WithoutCancel(u.r.Context()), allowed, body)
+	err = h.Library.Receive(context.WithoutCancel(u.r.Context()), allowed, body, func(hash string) error {
+		// The deadline must not interrupt a slow store.
+		_ = body.control.SetReadDeadline(time.Time{})
+		if refused = digest.check(hash); refused == nil {
+			refused = h.spend(u, link)
+		}
+		return refused
+	})
 	switch {
 	case err == nil:
 		stored := jsontree.Obj(
 			jsontree.M("status", jsontree.Str("success")), jsontree.M("path", jsontree.Str(u.Path)), jsontree.M("file_size", jsontree.Int(u.Size)))
 		u.answer = stored.Append(nil)
 		return nil
-	case body.refused != nil:
-		return body.refused
+	case refused != nil:
+		return refused
 	case errors.Is(body.err, os.ErrDeadlineExceeded):
 		u.status = http.StatusRequestTimeout
 		return contract.Errorf(contract.Invalid, "The upload made no progress for %s and nothing was stored; send it again", body.timeout)
@@ -260,7 +269,11 @@ func (u *use) checkHeaders() error {
 // because an upload may take long.
 func (h *Handler) spend(u *use, l Link) error {
 	ctx := context.WithoutCancel(u.r.Context())
-	if err := h.checkHolder(ctx, l, true); err != nil {
+	err := h.checkHolder(ctx, l, true)
+	if !h.Signer.Now().Before(l.Expires) { // others forget then that the link was used
+		err = invalidLink(linkExpired)
+	}
+	if err != nil {
 		u.Admitted = false
 		return err
 	}
@@ -291,15 +304,10 @@ func usedUp(err error) error {
 // stallReader reads a body as long as it makes progress, however slowly.
 type stallReader struct {
 	body        io.Reader
-	left        int64 // bytes to come
 	control     *http.ResponseController
 	timeout     time.Duration
 	untilExtend int   // bytes until the deadline is extended
 	err         error // why reading failed
-	// arrived is called when all bytes have arrived, before the last are returned. If it returns an
-	// error, they are not.
-	arrived func() error
-	refused error // the error of arrived
 }
 
 // progressBytes is how many bytes must arrive within the timeout.
@@ -314,13 +322,6 @@ func (s *stallReader) Read(into []byte) (int, error) {
 	}
 	n, err := s.body.Read(into)
 	s.untilExtend -= n
-	s.left -= int64(n)
-	if s.left == 0 && n > 0 {
-		_ = s.control.SetReadDeadline(time.Time{}) // the deadline must not interrupt a slow store
-		if s.refused = s.arrived(); s.refused != nil {
-			return 0, s.refused
-		}
-	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		s.err = err
 	}

@@ -25,9 +25,10 @@ import (
 type Library interface {
 	// Asset opens an asset. The caller must close it.
 	Asset(ctx context.Context, key string) (*Asset, error)
-	// Receive stores an upload. If reading body fails or body ends early, Receive stores nothing
-	// and leaves the previous content unchanged. It reads body at most once.
-	Receive(ctx context.Context, u Upload, body io.Reader) error
+	// Receive stores an upload. It reads body at most once. When all bytes have arrived, it calls
+	// arrived with their SHA-256. If reading body or arrived fails, or body ends early, Receive
+	// stores nothing and leaves the previous content unchanged.
+	Receive(ctx context.Context, u Upload, body io.Reader, arrived func(hash string) error) error
 	// Archive writes a book as a zip. It writes nothing before it has found the book.
 	Archive(ctx context.Context, bookID string, w io.Writer) error
 }

@@ -3,6 +3,8 @@ package signedurl_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
@@ -78,11 +80,18 @@ func (s *memLibrary) Asset(_ context.Context, key string) (*signedurl.Asset, err
 	}, nil
 }
 
-func (s *memLibrary) Receive(ctx context.Context, u signedurl.Upload, body io.Reader) error {
+func (s *memLibrary) Receive(ctx context.Context, u signedurl.Upload, body io.Reader, arrived func(hash string) error) error {
 	data, err := io.ReadAll(io.LimitReader(body, u.Size))
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(data)
+	if err := arrived(hex.EncodeToString(sum[:])); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err = errors.Join(err, s.err, ctx.Err()); err != nil {
+	if err = errors.Join(s.err, ctx.Err()); err != nil {
 		return err
 	}
 	s.received, s.by = map[string]string{u.Key: string(data)}, u.By

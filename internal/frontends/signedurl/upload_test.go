@@ -2,6 +2,9 @@ package signedurl_test
 
 import (
 	"bufio"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -118,6 +121,72 @@ func TestUploadExpires(t *testing.T) {
 		t.Errorf("got %s", got.body)
 	}
 	r.expectNothingReceived(t)
+}
+
+// TestUploadArrivesTooLate checks that an upload whose last byte arrives after the link has expired
+// is not stored, although it began earlier.
+func TestUploadArrivesTooLate(t *testing.T) {
+	r := serve(t)
+	checks := 0
+	r.check = func(signedurl.Link, bool) error {
+		if checks++; checks == 2 { // all bytes have arrived
+			r.now = noon.Add(time.Hour)
+		}
+		return nil
+	}
+	got := r.ask(t, http.MethodPut, r.uploadLink(t), strings.NewReader("FILM"))
+	if got.expectError(t, http.StatusForbidden, "InvalidLinkError"); !strings.Contains(got.body, "expired") {
+		t.Errorf("got %s", got.body)
+	}
+	r.expectNothingReceived(t)
+	r.expectRecord(t, engine.UploadLink, "ann@example.com", contract.Denied, false, false)
+}
+
+// digestOf returns the SHA-256 of a text in base64.
+func digestOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// TestUploadDigest checks that a body without the announced SHA-256 is not stored and does not use
+// up the link.
+func TestUploadDigest(t *testing.T) {
+	r := serve(t)
+	link := r.uploadLink(t)
+	evil, film := digestOf("EVIL"), digestOf("FILM")
+	for _, c := range []struct{ header, value, want string }{
+		{"Content-Digest", "sha-256=:" + evil + ":", "Content-Digest announces"},
+		{"X-Amz-Checksum-Sha256", evil, "X-Amz-Checksum-Sha256 announces"},
+		{"Content-Digest", "sha-256=" + film, "is not valid"},
+		{"Content-Digest", "sha-256=:" + film[1:] + ":", "is not valid"},
+		{"Content-Digest", "sha-256=:" + film + ":, SHA-256=:" + evil + ":", "two different"},
+		{"X-Amz-Checksum-Sha256", "", "is not valid"},
+	} {
+		got := r.ask(t, http.MethodPut, link, strings.NewReader("FILM"), c.header, c.value)
+		if got.expectError(t, http.StatusBadRequest, "ValidationError"); !strings.Contains(got.body, c.want) {
+			t.Errorf("%s: %s: got %s", c.header, c.value, got.body)
+		}
+		r.expectRecord(t, engine.UploadLink, "ann@example.com", contract.Invalid, true, false)
+	}
+	r.expectNothingReceived(t)
+	got := r.ask(t, http.MethodPut, link, strings.NewReader("FILM"), "Content-Digest", "sha-512=:unknown:,\tsha-256=:"+film+":", "X-Amz-Checksum-Sha256", film)
+	if got.StatusCode != http.StatusCreated {
+		t.Errorf("got %d %s", got.StatusCode, got.body)
+	}
+}
+
+// FuzzAnnouncedDigest checks that headers announce a SHA-256, nothing, or an error.
+func FuzzAnnouncedDigest(f *testing.F) {
+	f.Add("sha-256=:"+digestOf("FILM")+":", digestOf("FILM"))
+	f.Add("sha-512=:x:, sha-256=::", "")
+	f.Add("sha-256=:,:", "=")
+	f.Fuzz(func(t *testing.T, content, amz string) {
+		got, err := signedurl.AnnouncedDigest(http.Header{"Content-Digest": {content}, "X-Amz-Checksum-Sha256": {amz}})
+		raw, notHex := hex.DecodeString(got)
+		if err == nil && (notHex != nil || base64.StdEncoding.EncodeToString(raw) != amz || len(raw) != sha256.Size) {
+			t.Errorf("%q and %q announce %q", content, amz, got)
+		}
+	})
 }
 
 // TestUploadSizes checks that the size of the body must match the URL.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"remit/internal/storageid"
 	"remit/internal/toolsets/books"
@@ -22,9 +23,9 @@ type Disk struct {
 	dir   string
 	below string // the path of the folder within dir, free of links; "" for dir itself
 	// Locked before the lock files, so that only one goroutine waits for each lock file.
-	stripes   [stripeCount]sync.Mutex
-	sweepOnce sync.Once
-	id        *storageid.Folder // nil: any folder at the path is the right one
+	stripes [stripeCount]sync.Mutex
+	sweptAt atomic.Int64      // when this process last looked for stale drafts, in Unix nanoseconds
+	id      *storageid.Folder // nil: any folder at the path is the right one
 }
 
 var _ books.Store = (*Disk)(nil)

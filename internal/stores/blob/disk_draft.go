@@ -16,16 +16,19 @@ import (
 // draft is a temporary file in the folder of an object, which is renamed to the object when it is
 // complete.
 type draft struct {
-	in   folder
-	file *os.File
-	temp string // its temporary name
-	name string
-	key  string
+	store   *Disk
+	in      folder
+	file    *os.File
+	temp    string // its temporary name
+	name    string
+	key     string
+	hash    string // of its content, once it is filled
+	renamed bool   // it is the object now
 }
 
-// fill writes the draft, syncs and closes it, and returns the hash of its content.
-func (w draft) fill(ctx context.Context, what content) (hash string, err error) {
-	hash, err = what.copyTo(ctx, w.file)
+// fill writes the draft, syncs and closes it.
+func (w *draft) fill(ctx context.Context, what content) (err error) {
+	w.hash, err = what.copyTo(ctx, w.file)
 	if err == nil {
 		// Systems stamp files with a coarse clock. A file that reuses the inode of an earlier file
 		// must not look like that file.
@@ -35,9 +38,9 @@ func (w draft) fill(ctx context.Context, what content) (hash string, err error) 
 		err = w.file.Sync()
 	}
 	if err := errors.Join(err, w.file.Close()); err != nil {
-		return "", fmt.Errorf("write object: %w", err)
+		return fmt.Errorf("write object: %w", err)
 	}
-	return hash, nil
+	return nil
 }
 
 // content is the content to be stored.

@@ -96,6 +96,14 @@ func (d *Disk) prune(dir string) {
 // staleAfter is the age after which a draft belongs to a process that has ended.
 const staleAfter = time.Hour
 
+// sweepHourly calls sweep with the first write, and with the first one an hour after the last time.
+func (d *Disk) sweepHourly() {
+	at, now := d.sweptAt.Load(), time.Now()
+	if now.Sub(time.Unix(0, at)) >= staleAfter && d.sweptAt.CompareAndSwap(at, now.UnixNano()) {
+		d.sweep()
+	}
+}
+
 // sweep removes stale drafts, unless another process did so within the last hour. It reports no
 // errors, because it is not part of the caller's request.
 func (d *Disk) sweep() {

@@ -20,41 +20,74 @@ func (d *Disk) Put(ctx context.Context, key string, r io.Reader, size int64, c b
 }
 
 func (d *Disk) put(ctx context.Context, key string, what content, c books.Cond) (stored books.Object, created bool, err error) {
-	if err := ctx.Err(); err != nil {
+	w, err := d.stage(ctx, key, what, c)
+	if err != nil {
 		return books.Object{}, false, err
+	}
+	defer w.Discard()
+	return w.Put(ctx, c)
+}
+
+// Stage writes a draft next to the object and syncs it.
+func (d *Disk) Stage(ctx context.Context, key string, r io.Reader, size int64) (books.Staged, error) {
+	w, err := d.stage(ctx, key, content{r: r, size: size}, books.Cond{})
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+func (d *Disk) stage(ctx context.Context, key string, what content, c books.Cond) (*draft, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
 	if !isKey(key) {
-		return books.Object{}, false, books.ErrPathConflict
+		return nil, books.ErrPathConflict
 	}
 	if err := d.claimID(); err != nil {
-		return books.Object{}, false, err
+		return nil, err
 	}
-	d.sweepOnce.Do(d.sweep)
-	dir, _ := path.Split(key)
+	d.sweepHourly()
 	w, err := d.draft(key, c)
 	if err != nil {
+		dir, _ := path.Split(key)
 		d.prune(dir)
-		return books.Object{}, false, err
+		return nil, err
 	}
-	defer w.in.close()
-	hash, err := w.fill(ctx, what)
-	if err == nil {
-		stored, created, err = d.publish(ctx, w, c)
+	if err := w.fill(ctx, what); err != nil {
+		w.Discard()
+		return nil, err
 	}
-	if err != nil {
-		_ = w.in.remove(w.temp) // if it stays, a later sweep removes it
-		d.prune(dir)
+	return &w, nil
+}
+
+// Hash implements books.Staged.
+func (w *draft) Hash() string { return w.hash }
+
+// Put implements books.Staged.
+func (w *draft) Put(ctx context.Context, c books.Cond) (stored books.Object, created bool, err error) {
+	if stored, created, err = w.store.publish(ctx, w, c); err != nil {
 		return books.Object{}, false, err
 	}
 	if err := w.in.sync(); err != nil {
 		return books.Object{}, false, fmt.Errorf("sync folder: %w", err)
 	}
 	// After a volume is unmounted, a write to an open folder of it succeeds.
-	if err := d.checkID(); err != nil {
-		return books.Object{}, false, err
+	if err := w.store.checkID(); err != nil {
+		return books.Object{}, false, fmt.Errorf("%w: %w", books.ErrUnknown, err)
 	}
-	stored.Hash = hash
+	stored.Hash = w.hash
 	return stored, created, nil
+}
+
+// Discard implements books.Staged.
+func (w *draft) Discard() {
+	if !w.renamed {
+		_ = w.in.remove(w.temp) // if it stays, a later sweep removes it
+		dir, _ := path.Split(w.key)
+		w.store.prune(dir)
+	}
+	w.in.close()
 }
 
 // draft creates an empty temporary file in the folder of an object, and the folder if it is
@@ -93,11 +126,11 @@ func (d *Disk) tryDraft(key string, c books.Cond) (draft, error) {
 		in.close()
 		return draft{}, err
 	}
-	return draft{in: in, file: file, temp: temp, name: name, key: key}, nil
+	return draft{store: d, in: in, file: file, temp: temp, name: name, key: key}, nil
 }
 
 // publish renames a finished draft to its object, if the condition holds.
-func (d *Disk) publish(ctx context.Context, w draft, c books.Cond) (stored books.Object, created bool, err error) {
+func (d *Disk) publish(ctx context.Context, w *draft, c books.Cond) (stored books.Object, created bool, err error) {
 	release, err := d.lock(w.key)
 	if err != nil {
 		return books.Object{}, false, err
@@ -121,6 +154,7 @@ func (d *Disk) publish(ctx context.Context, w draft, c books.Cond) (stored books
 	case err != nil:
 		return books.Object{}, false, fmt.Errorf("rename object: %w", err)
 	}
+	w.renamed = true
 	at, err := w.in.look(w.name)
 	return at.object(w.key), there == nothing, err
 }
@@ -164,7 +198,7 @@ func (d *Disk) Delete(ctx context.Context, key string, c books.Cond) (existed bo
 		return false, fmt.Errorf("sync folder: %w", err)
 	}
 	if err := d.checkID(); err != nil {
-		return false, err
+		return false, fmt.Errorf("%w: %w", books.ErrUnknown, err)
 	}
 	d.prune(dir)
 	return true, nil

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/minio/minio-go/v7"
@@ -28,10 +29,18 @@ type S3 struct {
 	base        http.RoundTripper
 	credentials *credentials.Credentials
 	timeout     time.Duration // for an answer to a small request
+	validity    time.Duration // of the signature of a request that changes something
+	clock       atomic.Int64  // see ahead
+	late        lateWrites
+	sweptAt     atomic.Int64    // see sweepParts
+	closed      context.Context // ends the work in the background
+	close       context.CancelFunc
 	backoff     time.Duration // wait before the first retry of a request
 	perPage     int           // objects per page of a list
 	// Larger objects are sent in parts, so that a broken connection costs only one part.
 	partSize int64
+	// Uploads in parts that are older belong to processes that have ended.
+	abandonedAfter time.Duration
 }
 
 var _ books.Store = (*S3)(nil)
@@ -58,10 +67,14 @@ func OpenS3(ctx context.Context, address string, getenv func(string) (string, bo
 			DisableCompression:    true, // so that Content-Length is the size of the object
 		},
 		timeout:  10 * time.Second,
+		validity: 10 * time.Second,
 		backoff:  100 * time.Millisecond,
 		perPage:  1000, // the maximum of S3
 		partSize: 16 << 20,
+
+		abandonedAfter: 24 * time.Hour,
 	}
+	s.closed, s.close = context.WithCancel(context.Background())
 	source, remote := credentialsFrom(func(name string) string { value, _ := getenv(name); return value }, at.region)
 	s.credentials = credentials.New(source)
 	if !remote {
@@ -220,6 +233,9 @@ func (s *S3) hashOf(ctx context.Context, f found) (string, error) {
 // write between the check and the removal is removed as well.
 func (s *S3) Delete(ctx context.Context, key string, c books.Cond) (existed bool, err error) {
 	err = s.retry(ctx, func(int) (again bool, err error) {
+		if err := s.checkLate(key, nil); err != nil {
+			return false, err
+		}
 		was, err := s.checkCond(ctx, key, c)
 		if err != nil || was == nil {
 			return false, err
@@ -243,16 +259,14 @@ func (s *S3) remove(ctx context.Context, was *found, c books.Cond) error {
 		return nil
 	case has(err, http.StatusNotImplemented) && c.Hash != "":
 		return s.remove(ctx, was, books.Cond{})
-	case !missed:
-		return err
-	case !e.doubtful:
+	case err != nil && e.doubtful:
+		return s.resolve(ctx, &lateWrite{key: was.Key, was: was, expires: e.expires}, err)
+	case missed:
 		return errReplaced
+	case e.doubtful:
+		s.remember(&lateWrite{key: was.Key, was: was, expires: e.expires, known: closed})
 	}
-	// An earlier attempt got no answer. If the object is gone, the removal has succeeded.
-	if _, err := s.stat(ctx, was.Key); errors.Is(err, books.ErrNotFound) {
-		return nil
-	}
-	return books.ErrUnknown
+	return err
 }
 
 // removeObject removes an object, subject to the condition of the exchange, if any.
@@ -279,39 +293,4 @@ func (s *S3) checkCond(ctx context.Context, key string, c books.Cond) (*found, e
 		return nil, &books.ConflictError{Actual: was.Hash}
 	}
 	return &was, nil
-}
-
-// Copy copies an object within the store. The content does not pass through this machine.
-func (s *S3) Copy(ctx context.Context, from, to, hash string) error {
-	return s.retry(ctx, func(n int) (again bool, err error) {
-		there := make(chan error, 1)
-		go func() {
-			_, err := s.stat(ctx, to)
-			there <- err
-		}()
-		was, err := s.checkCond(ctx, from, books.Cond{Hash: hash})
-		already := <-there
-		switch {
-		case err != nil:
-			return false, err
-		case !errors.Is(already, books.ErrNotFound):
-			return false, already
-		}
-		if err := s.checkPlace(ctx, to); err != nil {
-			return false, err
-		}
-		err = s.copy(ctx, was, to)
-		return changed(err, n) || errors.Is(err, books.ErrNotFound), err
-	})
-}
-
-func (s *S3) copy(ctx context.Context, was *found, to string) error {
-	header := map[string]string{"X-Amz-Copy-Source-If-Match": `"` + was.tag + `"`}
-	if was.computed {
-		header["X-Amz-Metadata-Directive"], header[metaHash] = "REPLACE", was.Hash
-	}
-	e := &exchange{size: was.Size}
-	_, err := s.core.CopyObject(e.in(ctx), s.at.bucket, s.at.prefix+was.Key, s.at.bucket, s.at.prefix+to, header,
-		minio.CopySrcOptions{}, minio.PutObjectOptions{})
-	return e.failure(ctx, err)
 }

@@ -58,8 +58,7 @@ func (s *S3) openOnce(ctx context.Context, key, tag string) (*books.Body, found,
 		if err != nil {
 			return nil, found{}, fmt.Errorf("read an object: %w", err)
 		}
-		sum := sha256.Sum256(content)
-		actual := hex.EncodeToString(sum[:])
+		actual := sumOfContent(content)
 		switch {
 		case f.Hash == "" || f.Hash == actual:
 			return &books.Body{ReadSeekCloser: memoryBody{bytes.NewReader(content)}, Object: f.Object}, f, nil
@@ -69,6 +68,12 @@ func (s *S3) openOnce(ctx context.Context, key, tag string) (*books.Body, found,
 		before = actual // it was replaced during the read, and the store did not notice
 	}
 	return nil, found{}, errChanging
+}
+
+// sumOfContent returns the SHA-256 of content in hex.
+func sumOfContent(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
 }
 
 // get requests the content of an object from an offset on. If tag is not empty, the object must

@@ -56,7 +56,8 @@ func (r *refusal) advice() string {
 		return "AWS_SESSION_TOKEN is no longer valid; renew it"
 	case "RequestTimeTooSkewed":
 		return "the clock of this machine differs too much from the store's; correct it"
-	case "PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException":
+	case "PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed",
+		"AuthorizationQueryParametersError", "IllegalLocationConstraintException":
 		if r.region != "" {
 			return "the bucket is in another region; set region=" + r.region + " in the library URL"
 		}

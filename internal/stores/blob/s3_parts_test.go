@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/minio/minio-go/v7"
 
@@ -230,6 +231,36 @@ func TestS3PartsRetry(t *testing.T) {
 				t.Fatalf("%s, failing at request %d: existed %v, error %v", name, n, existed, err)
 			}
 		}
+	}
+}
+
+// TestS3PartsAbandoned checks that the parts of a process that was killed are removed some day, but
+// not those of an upload in progress.
+func TestS3PartsAbandoned(t *testing.T) {
+	s := inShortParts(newS3(t))
+	begin := func() {
+		t.Helper()
+		if _, err := s.core.NewMultipartUpload((&exchange{}).in(t.Context()), s.at.bucket, s.at.prefix+"books/b/y", minio.PutObjectOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put := func() {
+		t.Helper()
+		if _, _, err := s.Put(t.Context(), "books/b/x", newFilm(shorter, 0), shorter, books.Cond{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	begin()
+	if put(); leftParts(t, s) != 1 {
+		t.Error("an upload in progress was removed")
+	}
+	s.abandonedAfter = -time.Minute
+	if put(); leftParts(t, s) != 1 {
+		t.Error("looked again within the hour")
+	}
+	s.sweptAt.Store(0)
+	if put(); leftParts(t, s) != 0 {
+		t.Error("the abandoned upload is left")
 	}
 }
 

@@ -33,7 +33,7 @@ type upload struct {
 
 // inMemory is the maximum size of content held in memory, if it can be read only once. Larger
 // content goes to a temporary file.
-const inMemory = 8 << 20
+const inMemory = 1 << 20
 
 // uploadOf reads r, which must have exactly this size.
 func uploadOf(r io.Reader, size int64) (*upload, error) {
@@ -61,9 +61,14 @@ func uploadOf(r io.Reader, size int64) (*upload, error) {
 	if err != nil {
 		return c, fmt.Errorf("buffer an upload: %w", err)
 	}
+	// Without a name it ends with this process, however that ends. Windows keeps the name of an
+	// open file, so there the file is removed at the end.
+	removed := os.Remove(file.Name()) == nil
 	c.from, c.remove = file, func() {
-		_ = file.Close()           // nobody reads it again
-		_ = os.Remove(file.Name()) // if it fails, the system removes the file some day
+		_ = file.Close() // nobody reads it again
+		if !removed {
+			_ = os.Remove(file.Name()) // if it fails, the system removes the file some day
+		}
 	}
 	return c, c.digest(r, file, size)
 }
@@ -124,13 +129,51 @@ func (s *S3) Put(ctx context.Context, key string, r io.Reader, size int64, c boo
 	if err != nil {
 		return books.Object{}, false, err
 	}
+	return s.putUpload(ctx, key, body, c)
+}
+
+// Stage keeps the content on this machine, so that no other program sees it in the bucket.
+func (s *S3) Stage(ctx context.Context, key string, r io.Reader, size int64) (books.Staged, error) {
+	if !s.holds(key) {
+		return nil, books.ErrPathConflict
+	}
+	body, err := uploadOf(contextReader{ctx, r}, size)
+	if err != nil {
+		body.remove()
+		return nil, err
+	}
+	return &stagedUpload{s, key, body}, nil
+}
+
+// stagedUpload implements books.Staged.
+type stagedUpload struct {
+	s    *S3
+	key  string
+	body *upload
+}
+
+// Hash implements books.Staged.
+func (u *stagedUpload) Hash() string { return u.body.hash }
+
+// Put implements books.Staged.
+func (u *stagedUpload) Put(ctx context.Context, c books.Cond) (stored books.Object, created bool, err error) {
+	return u.s.putUpload(ctx, u.key, u.body, c)
+}
+
+// Discard implements books.Staged.
+func (u *stagedUpload) Discard() { u.body.remove() }
+
+func (s *S3) putUpload(ctx context.Context, key string, body *upload, c books.Cond) (stored books.Object, created bool, err error) {
 	write := rand.Text()
 	err = s.retry(ctx, func(n int) (again bool, err error) {
-		was, err := s.checkPut(ctx, key, c, n > 0 || size > s.partSize)
+		if err := s.checkLate(key, body); err != nil {
+			return false, err
+		}
+		was, err := s.checkPut(ctx, key, c, n > 0 || body.size > smallBody)
 		if err != nil {
 			return false, err
 		}
-		stored, err = s.put(ctx, key, body, write, conditionFor(was, c))
+		stored, err = s.put(ctx, key, body, write, was)
 		created = was == nil && err == nil
 		return changed(err, n), err
 	})
@@ -138,21 +181,21 @@ func (s *S3) Put(ctx context.Context, key string, r io.Reader, size int64, c boo
 }
 
 // conditionFor returns the condition that the store must check: that the object is still the one we
-// saw. A write without condition replaces any object, but creating an object is always conditional.
-func conditionFor(was *found, c books.Cond) (opts minio.PutObjectOptions) {
-	switch {
-	case was == nil:
+// saw. So a copy of the request that arrives late replaces no other object.
+func conditionFor(was *found) (opts minio.PutObjectOptions) {
+	if was == nil {
 		opts.SetMatchETagExcept("*")
-	case c.Hash != "":
+	} else {
 		opts.SetMatchETag(was.tag)
 	}
 	return opts
 }
 
-// put sends an object. It returns errReplaced if the condition does not hold.
-func (s *S3) put(ctx context.Context, key string, body *upload, write string, condition minio.PutObjectOptions) (books.Object, error) {
+// put sends an object that replaces was, or creates one if was is nil. It returns errReplaced if
+// the object has changed since.
+func (s *S3) put(ctx context.Context, key string, body *upload, write string, was *found) (books.Object, error) {
 	meta := map[string]string{metaHash: body.hash, metaMD5: body.md5, metaWrite: write}
-	e := &exchange{}
+	e, condition := &exchange{}, conditionFor(was)
 	var tag string
 	var err error
 	if body.size > s.partSize {
@@ -164,11 +207,15 @@ func (s *S3) put(ctx context.Context, key string, body *upload, write string, co
 	if errors.Is(err, books.ErrNotFound) {
 		err = errReplaced // the object that If-Match names is gone
 	}
-	if err != nil && (e.doubtful || isTemporary(err)) {
-		return s.claim(ctx, key, write, err)
-	}
-	if err != nil {
+	late := &lateWrite{key: key, id: write, was: was, expires: e.expires, known: closed}
+	switch {
+	case err != nil && e.doubtful:
+		err = s.resolve(ctx, late, err)
+		return late.stored, err
+	case err != nil:
 		return books.Object{}, err
+	case e.doubtful && body.size <= s.partSize: // an upload in parts can be completed only once
+		s.remember(late)
 	}
 	stored := books.Object{Key: key, Size: body.size, Hash: body.hash, Modified: time.Now().UTC(), Version: version(tag, body.size)}
 	if at, err := http.ParseTime(e.date); err == nil {
@@ -189,6 +236,7 @@ func (s *S3) putWhole(ctx context.Context, key string, body *upload, opts minio.
 func (s *S3) putParts(
 	ctx context.Context, key string, body *upload, meta map[string]string, condition minio.PutObjectOptions, e *exchange,
 ) (tag string, err error) {
+	s.sweepParts(ctx)
 	name, first := s.at.prefix+key, &exchange{}
 	id, err := s.core.NewMultipartUpload(first.in(ctx), s.at.bucket, name, minio.PutObjectOptions{UserMetadata: meta})
 	if err != nil {
@@ -226,23 +274,27 @@ func (s *S3) abort(ctx context.Context, name, id string) {
 	_ = s.core.AbortMultipartUpload((&exchange{}).in(ctx), s.at.bucket, name, id)
 }
 
-// claim resolves a write whose answer was lost: its condition may have failed because the write
-// itself succeeded, or because of another write. If a store refuses a large object before reading
-// it, the client may only see a broken connection.
-func (s *S3) claim(ctx context.Context, key, write string, failed error) (books.Object, error) {
-	f, err := s.stat(ctx, key)
-	switch {
-	case err == nil && f.write == write:
-		return f.Object, nil
-	case errors.Is(failed, errReplaced):
-		return books.Object{}, books.ErrUnknown
+// sweepParts removes the parts that ended processes have left among the books, at most once an
+// hour. It reports no errors: the credentials may lack the permission to list them.
+func (s *S3) sweepParts(ctx context.Context) {
+	at, now := s.sweptAt.Load(), time.Now()
+	if now.Sub(time.Unix(0, at)) < time.Hour || !s.sweptAt.CompareAndSwap(at, now.UnixNano()) {
+		return
 	}
-	return books.Object{}, failed
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	const most = 1000 // in one answer
+	found, _ := s.core.ListMultipartUploads((&exchange{}).in(ctx), s.at.bucket, s.at.prefix+"books/", "", "", "", most)
+	for i := range found.Uploads {
+		if s.now().Sub(found.Uploads[i].Initiated) > s.abandonedAfter {
+			s.abort(ctx, found.Uploads[i].Key, found.Uploads[i].UploadID)
+		}
+	}
 }
 
 // checkPut is checkCond for a Put: a new object must also fit into the folders of the store.
-// Whether the object is new is left to the store, unless look is set; for an upload in parts, the
-// store checks that only at the end.
+// Whether the object is new is left to the store, unless look is set: a store may refuse a large
+// object by breaking the connection, and checks an upload in parts only at the end.
 func (s *S3) checkPut(ctx context.Context, key string, c books.Cond, look bool) (*found, error) {
 	if !c.Absent || look {
 		was, err := s.checkCond(ctx, key, c)

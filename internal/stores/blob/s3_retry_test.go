@@ -1,6 +1,7 @@
 package blob
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"log"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"remit/internal/stores/blob/s3test"
@@ -66,6 +68,16 @@ var failures = map[string]func(w http.ResponseWriter, r *http.Request, to http.H
 	"broken before": func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { closeConnection(w) },
 	"broken after": func(w http.ResponseWriter, r *http.Request, to http.Handler) {
 		to.ServeHTTP(httptest.NewRecorder(), r)
+		closeConnection(w)
+	},
+	"cut body": func(w http.ResponseWriter, r *http.Request, to http.Handler) {
+		body, _ := io.ReadAll(r.Body)
+		half := r.Clone(r.Context())
+		half.Body = http.NoBody
+		if len(body) > 0 {
+			half.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body[:len(body)/2]), iotest.ErrReader(io.ErrUnexpectedEOF)))
+		}
+		to.ServeHTTP(httptest.NewRecorder(), half)
 		closeConnection(w)
 	},
 	"500 but it is done": func(w http.ResponseWriter, r *http.Request, to http.Handler) {
@@ -125,6 +137,13 @@ func withoutFailures(t *testing.T, s *S3) *S3 {
 	return other
 }
 
+// forget makes a store forget that copies of its writes may be on their way: none are.
+func forget(s *S3) {
+	s.late.Lock()
+	defer s.late.Unlock()
+	s.late.all = nil
+}
+
 // TestS3Retries checks that each operation has its effect once, whichever request fails in whatever
 // way.
 func TestS3Retries(t *testing.T) {
@@ -156,6 +175,7 @@ func TestS3Retries(t *testing.T) {
 				}
 				u.fail(n)
 				check("copy", s.Copy(t.Context(), "books/b/x", ".history/b/"+strconv.Itoa(n), sumOf(large)))
+				forget(s)
 				u.fail(n)
 				existed, err := s.Delete(t.Context(), "books/b/x", books.Cond{Hash: sumOf(large)})
 				check("delete", err)
@@ -165,6 +185,7 @@ func TestS3Retries(t *testing.T) {
 					check("list", err)
 					count++
 				}
+				forget(s)
 				if !existed || count != n {
 					t.Errorf("failing at request %d: existed %v, and %d are left", n, existed, count)
 				}
@@ -225,9 +246,11 @@ func TestS3Changes(t *testing.T) {
 	if _, err := s.Delete(t.Context(), "books/b/x", books.Cond{Hash: sumOf("2")}); !errors.As(err, &conflict) || conflict.Actual != sumOf("3") {
 		t.Errorf("delete: error %v", err)
 	}
+	large := strings.Repeat("large ", 400<<10)
+	mustStore(t, other, "books/b/x", large)
 	next = "4"
-	u.fail(3)
-	if err := s.Copy(t.Context(), "books/b/x", ".history/b/x", sumOf("3")); !errors.As(err, &conflict) || conflict.Actual != sumOf("4") {
+	u.fail(4) // the copy, after three requests that describe both objects
+	if err := s.Copy(t.Context(), "books/b/x", ".history/b/x", sumOf(large)); !errors.As(err, &conflict) || conflict.Actual != sumOf("4") {
 		t.Errorf("copy: error %v", err)
 	}
 }
@@ -281,10 +304,13 @@ func TestS3Refusals(t *testing.T) {
 		{"wrong secret", "AWS_SECRET_ACCESS_KEY does not belong to AWS_ACCESS_KEY_ID", open(server.URL(bucket, ""), server.Key, theSecret)},
 		{"unknown key", "the store does not recognize AWS_ACCESS_KEY_ID; check it", open(server.URL(bucket, ""), "nobody", theSecret)},
 		{"no such bucket", "there is no such bucket", open(server.URL("nowhere", ""), server.Key, server.Secret)},
-		{"another region", "set region=us-east-1", open("s3://"+bucket+"?region=moon&endpoint="+server.Endpoint, server.Key, server.Secret)},
+		{"another region", "the bucket is in another region; ", open("s3://"+bucket+"?region=moon&endpoint="+server.Endpoint, server.Key, server.Secret)},
 		{"nobody there", "reach the S3 store", open("s3://"+bucket+"?endpoint=http://127.0.0.1:1", server.Key, server.Secret)},
 	} {
 		_, openErr := c.s.Open(t.Context(), "books/b/x")
+		if c.name == "another region" && !strings.Contains(openErr.Error(), "set region=us-east-1") {
+			t.Errorf("error %v", openErr)
+		}
 		for act, err := range map[string]error{"open": openErr, "probe": c.s.Probe(t.Context())} {
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), theSecret) || strings.Contains(err.Error(), server.Secret) || strings.Contains(err.Error(), "Signature=") {
 				t.Errorf("%s: %s: error %v, want %q", c.name, act, err, c.want)

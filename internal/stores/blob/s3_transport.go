@@ -8,12 +8,13 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/minio/minio-go/v7/pkg/credentials"
-	"github.com/minio/minio-go/v7/pkg/signer"
 )
 
 // exchange carries data between an operation and the transport below minio-go. An operation sends
@@ -29,8 +30,10 @@ type exchange struct {
 	date     string // the store's clock
 	token    string // the continuation token of a list
 	requests int    // not counting retries
-	doubtful bool   // an earlier attempt may have been executed without an answer
 	failed   error  // why there is no answer
+
+	doubtful bool      // an attempt may have been carried out, or may still be, without an answer
+	expires  time.Time // when the store refuses all attempts, by its clock
 }
 
 type exchangeKey struct{}
@@ -70,7 +73,6 @@ func (s *S3) roundTrip(r *http.Request) (*http.Response, error) {
 	for n := 0; err == nil; n++ {
 		var response *http.Response
 		response, err = s.try(r, e, body)
-		e.doubtful = n > 0
 		if err == nil {
 			e.status, e.date = response.StatusCode, response.Header.Get("Date")
 		}
@@ -142,11 +144,15 @@ func (s *S3) try(r *http.Request, e *exchange, body *upload) (*http.Response, er
 		timer.Stop()
 		cancel(nil)
 	}
-	response, err := s.send(r.Clone(ctx), e, body)
+	var sent atomic.Bool
+	r = r.Clone(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }}))
+	response, err := s.send(r, e, body)
 	if err != nil {
 		defer end()
+		e.doubtful = e.doubtful || sent.Load()
 		return nil, failure(outer, ctx, err)
 	}
+	s.learnClock(response)
 	if e.streams && response.StatusCode < 300 && response.ContentLength > smallBody {
 		timer.Stop()
 		response.Body = &stream{body: response.Body, timer: timer, timeout: s.timeout, end: end, outer: outer, ctx: ctx}
@@ -156,10 +162,15 @@ func (s *S3) try(r *http.Request, e *exchange, body *upload) (*http.Response, er
 	defer func() { _ = response.Body.Close() }() // it was only read
 	content, err := readLimited(response.Body, maxBody)
 	if err != nil {
+		e.doubtful = true
 		return nil, failure(outer, ctx, err)
 	}
 	response.Body = io.NopCloser(bytes.NewReader(content))
 	response.StatusCode = statusOf(r.Method, response.StatusCode, content)
+	if changes(r) && response.StatusCode == http.StatusForbidden && s.now().After(e.expires) {
+		return nil, errLate
+	}
+	e.doubtful = e.doubtful || isDoubtful(response.StatusCode, content)
 	return response, nil
 }
 
@@ -177,15 +188,12 @@ func (s *S3) send(r *http.Request, e *exchange, body *upload) (*http.Response, e
 	if e.ifMatch != "" {
 		r.Header.Set("If-Match", `"`+e.ifMatch+`"`)
 	}
-	hash := noContent
 	if body != nil {
-		hash = body.hash
 		body.attach(r)
 		// From here on, the content belongs to the caller again.
 		defer func() { _ = r.Body.Close() }()
 	}
-	r.Header.Set("X-Amz-Content-Sha256", hash)
-	signed := signer.SignV4(*r, keys.AccessKeyID, keys.SecretAccessKey, keys.SessionToken, s.at.region)
+	signed := s.sign(r, keys, e, body)
 	if r.ContentLength > smallBody {
 		signed.Header.Set("Expect", "100-continue") // so that a refusal does not cost the upload
 	}
@@ -210,6 +218,13 @@ func (s *S3) getCredentials(ctx context.Context) (credentials.Value, error) {
 	case <-ctx.Done():
 		return credentials.Value{}, fmt.Errorf("get credentials for the S3 store: %w", ctx.Err())
 	}
+}
+
+// isDoubtful reports whether an answer leaves open whether the request was carried out: a gateway
+// may answer so while the store goes on.
+func isDoubtful(status int, content []byte) bool {
+	return status >= http.StatusInternalServerError && status != http.StatusNotImplemented &&
+		!bytes.Contains(content, []byte("<Code>SlowDown</Code>"))
 }
 
 // statusOf returns the status that minio-go should see. A success becomes the only status that

@@ -40,8 +40,9 @@ func (l *Library) Asset(ctx context.Context, key string) (*Asset, error) {
 }
 
 // Receive stores an upload for which an upload URL was issued. r must yield exactly the announced
-// number of bytes.
-func (l *Library) Receive(ctx context.Context, u Upload, r io.Reader) error {
+// number of bytes. Receive changes nothing before they have all arrived and arrived, which gets
+// their SHA-256, has returned nil.
+func (l *Library) Receive(ctx context.Context, u Upload, r io.Reader, arrived func(hash string) error) error {
 	bookID, path, ok := splitKey(u.Key)
 	if !ok || !isAsset(u.Key) || checkPath(path) != nil {
 		return notFound(u.Key)
@@ -50,14 +51,15 @@ func (l *Library) Receive(ctx context.Context, u Upload, r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	sent := false
-	_, err = l.write(ctx, h, path, content{size: u.Size, open: func() (io.ReadCloser, error) {
-		if sent {
-			return nil, contract.Errorf(contract.Conflict, "Somebody else stored %s meanwhile, so nothing was stored", u.Key).With("path", u.Key)
-		}
-		sent = true
-		return io.NopCloser(&exactly{r, u.Size}), nil
-	}}, edit{by: u.By, op: opUpload, seen: u.Seen})
+	staged, err := h.store.Stage(ctx, u.Key, &exactly{r, u.Size}, u.Size)
+	if err != nil {
+		return failureAt(ctx, u.Key, err)
+	}
+	defer staged.Discard()
+	if err := arrived(staged.Hash()); err != nil {
+		return err
+	}
+	_, err = l.write(ctx, h, path, content{size: u.Size, hash: staged.Hash(), staged: staged}, edit{by: u.By, op: opUpload, seen: u.Seen})
 	return err
 }
 

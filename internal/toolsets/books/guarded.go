@@ -52,6 +52,14 @@ func (g guarded) Put(ctx context.Context, key string, r io.Reader, size int64, c
 	return g.Store.Put(ctx, key, r, size, c)
 }
 
+// Stage implements Store.
+func (g guarded) Stage(ctx context.Context, key string, r io.Reader, size int64) (Staged, error) {
+	if err := g.check(key); err != nil {
+		return nil, err
+	}
+	return g.Store.Stage(ctx, key, r, size)
+}
+
 // Copy implements Store.
 func (g guarded) Copy(ctx context.Context, from, to, hash string) error {
 	if err := g.check(from); err != nil {

@@ -51,9 +51,23 @@ func (e *edit) check(key, hash string) error {
 
 // content is what a write stores.
 type content struct {
-	size int64
-	hash string                        // "" if computing it would require reading the content
-	open func() (io.ReadCloser, error) // called for each attempt
+	size   int64
+	hash   string
+	open   func() (io.ReadCloser, error) // called for each attempt
+	staged Staged                        // set instead of open if the store has the content already
+}
+
+// put stores the content.
+func (c content) put(ctx context.Context, store Store, key string, cond Cond) (Object, bool, error) {
+	if c.staged != nil {
+		return c.staged.Put(ctx, cond)
+	}
+	reader, err := c.open()
+	if err != nil {
+		return Object{}, false, err
+	}
+	defer func() { _ = reader.Close() }()
+	return store.Put(ctx, key, reader, c.size, cond)
 }
 
 func contentOf(data []byte) content {
@@ -88,20 +102,20 @@ func (l *Library) write(ctx context.Context, h location, path string, c content,
 		if err := e.check(key, old.Hash); err != nil {
 			return err
 		}
-		return l.recorded(ctx, h, path, entry{By: e.by, Op: e.op, Old: old.Hash, New: c.hash, Size: c.size}, func() (hash string, err error) {
-			reader, err := c.open()
-			if err != nil {
-				return "", err
+		// So it is also if the answer of the store is lost, but the write was made.
+		done = written{Object: Object{Key: key, Size: c.size, Hash: c.hash, Modified: l.Now().UTC()}, created: old.Hash == ""}
+		return l.recorded(ctx, h, path, entry{By: e.by, Op: e.op, Old: old.Hash, New: c.hash, Size: c.size}, func() error {
+			stored, created, err := c.put(ctx, h.store, key, condOf(old.Hash))
+			if err == nil {
+				done.Object, done.created = stored, created
 			}
-			defer func() { _ = reader.Close() }()
-			done.Object, done.created, err = h.store.Put(ctx, key, reader, c.size, condOf(old.Hash))
-			return done.Hash, err
+			return err
 		})
 	})
-	if err == nil {
-		err = l.register(ctx, h)
+	if err != nil {
+		return done, err
 	}
-	return done, err
+	return done, storedAnyway(key, l.register(ctx, h))
 }
 
 // remove deletes the file at a path of a book and keeps its content in the history.
@@ -116,9 +130,10 @@ func (l *Library) remove(ctx context.Context, h location, path string, e edit) (
 			existed = false
 			return err
 		}
-		return l.recorded(ctx, h, path, entry{By: e.by, Op: e.op, Old: old.Hash}, func() (hash string, err error) {
-			existed, err = h.store.Delete(ctx, key, Cond{Hash: old.Hash})
-			return "", err
+		existed = true
+		return l.recorded(ctx, h, path, entry{By: e.by, Op: e.op, Old: old.Hash}, func() error {
+			_, err := h.store.Delete(ctx, key, Cond{Hash: old.Hash})
+			return err
 		})
 	})
 	return existed, err
@@ -182,29 +197,22 @@ type entry struct {
 	By   string    `json:"by"`
 	Op   string    `json:"op"`
 	Old  string    `json:"old,omitempty"` // the hash of the content before; "" if there was none
-	// The hash of the content after; "" after a delete, or if it was unknown.
-	New  string `json:"new,omitempty"`
-	Size int64  `json:"size"`
+	New  string    `json:"new,omitempty"` // the hash of the content after; "" after a delete
+	Size int64     `json:"size"`
 }
 
 // recorded keeps the old content, records the change in the history, and then makes the change. So
 // every change that was made is recorded; the record of a change that was not made is removed.
-// change returns the hash of the new content.
-func (l *Library) recorded(ctx context.Context, h location, path string, e entry, change func() (hash string, err error)) error {
+func (l *Library) recorded(ctx context.Context, h location, path string, e entry, change func() error) error {
 	e.At = l.Now().UTC()
 	key := logKey(h.book.ID, path, l.ids.next(e.At), e.By)
 	if err := l.record(ctx, h, path, key, &e); err != nil {
 		return err
 	}
-	hash, err := change()
-	switch {
-	case err == nil && hash != e.New: // unknown until all of it was read
-		e.New = hash
-		l.completeRecord(ctx, h, key, &e)
-	case err != nil && unchanged(ctx, h, path, &e, err):
-		l.removeRecord(ctx, h, key)
+	if err := change(); err != nil {
+		return l.settle(ctx, h, path, key, &e, err)
 	}
-	return err
+	return nil
 }
 
 // record keeps the old content and records the change that is about to be made.
@@ -215,59 +223,23 @@ func (l *Library) record(ctx context.Context, h location, path, key string, e *e
 			return &ConflictError{}
 		}
 		if err != nil {
-			return err
+			return notRecorded(err)
 		}
 	}
-	err := putLine(ctx, h.store, key, e, Cond{Absent: true})
-	if err != nil {
+	if err := putLine(ctx, h.store, key, e); err != nil {
 		l.removeRecord(ctx, h, key)
+		return notRecorded(err)
 	}
-	return err
+	return nil
 }
 
-// completeRecord rewrites a history record after the missing hash became known.
-func (l *Library) completeRecord(ctx context.Context, h location, key string, e *entry) {
-	ctx, cancel := repairContext(ctx)
-	defer cancel()
-	if err := putLine(ctx, h.store, key, e, Cond{}); err != nil {
-		l.Log.Warn("cannot add the hash to a history record", "key", key, "error", err)
-	}
-}
-
-// removeRecord removes the history record of a change that was not made.
-func (l *Library) removeRecord(ctx context.Context, h location, key string) {
-	ctx, cancel := repairContext(ctx)
-	defer cancel()
-	if _, err := h.store.Delete(ctx, key, Cond{}); err != nil {
-		l.Log.Warn("cannot remove the history record of a change that was not made", "key", key, "error", err)
-	}
-}
-
-// repairContext returns a context for repairing the history, which also works after the caller has
-// cancelled.
-func repairContext(ctx context.Context) (context.Context, context.CancelFunc) {
-	const timeout = 10 * time.Second
-	return context.WithTimeout(context.WithoutCancel(ctx), timeout)
-}
-
-func putLine(ctx context.Context, store Store, key string, e *entry, c Cond) error {
+func putLine(ctx context.Context, store Store, key string, e *entry) error {
 	data, err := json.Marshal(e)
 	if err != nil {
 		return fmt.Errorf("encode history record: %w", err)
 	}
-	_, _, err = store.Put(ctx, key, bytes.NewReader(data), int64(len(data)), c)
+	_, _, err = store.Put(ctx, key, bytes.NewReader(data), int64(len(data)), Cond{Absent: true})
 	return err
-}
-
-// unchanged reports whether a failed change has left the file as it was.
-func unchanged(ctx context.Context, h location, path string, e *entry, err error) bool {
-	if errors.Is(err, ErrConflict) {
-		return true
-	}
-	ctx, cancel := repairContext(ctx)
-	defer cancel()
-	now, err := current(ctx, h.store, h.key(path))
-	return err == nil && now.Hash == e.Old
 }
 
 // ids generates ids of history records that sort by time.

@@ -3,6 +3,7 @@ package books
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"remit/internal/contract"
@@ -23,6 +24,7 @@ type Library struct {
 	index    index
 	facts    facts
 	ids      ids
+	settling sync.WaitGroup // work in the background on the history
 }
 
 // Stores holds the stores that contain the books.

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"remit/internal/contract"
@@ -263,6 +264,9 @@ func TestFaultsOfTheStore(t *testing.T) {
 		if strings.Contains(c.args, `"path":"a.md"`) { // every error carries the path of the call
 			want = strings.TrimSuffix(unusable, "}") + `,"path":"a.md"}`
 		}
+		if c.broken == "put registry" {
+			want = strings.Replace(want, `"The book`, `"books/new-book/a.md is stored, but its book is not in registry.yaml yet. The book`, 1)
+		}
 		d.fails(t, c.tool, c.args, want)
 	}
 	broken = ""
@@ -364,15 +368,18 @@ func TestSomethingElseIsWhereTheRegistryBelongs(t *testing.T) {
 	d := serve(t)
 	d.given(t, "registry.yaml/x", "")
 	d.fails(t, "write_content", `{"book_id":"abc","path":"a.md","content":"y"}`,
-		`{"error":"StorageError","message":"registry.yaml is a folder or a link, so books cannot be listed or added; replace it with a file first","path":"registry.yaml"}`)
+		`{"error":"StorageError","message":"books/abc/a.md is stored, but its book is not in registry.yaml yet. registry.yaml is a folder or a link, so books cannot be listed or added; replace it with a file first","path":"registry.yaml"}`)
 }
+
+// accepts accepts every upload.
+func accepts(string) error { return nil }
 
 func TestReceive(t *testing.T) {
 	d := serve(t)
 	const key = "books/abc/assets/videos/a.mp4"
 	by := "bob"
 	receive := func(key string, size int64, body string) error {
-		return d.library.Receive(t.Context(), books.Upload{Key: key, Size: size, By: by}, strings.NewReader(body))
+		return d.library.Receive(t.Context(), books.Upload{Key: key, Size: size, By: by}, strings.NewReader(body), accepts)
 	}
 	for _, c := range []struct {
 		key  string
@@ -414,13 +421,56 @@ func TestReceive(t *testing.T) {
 	}
 }
 
+// TestReceiveStoresNothingEarly: until an upload has arrived and is accepted, the asset and its
+// history are unchanged, and nothing of it is left in the library if it is refused or cut off.
+func TestReceiveStoresNothingEarly(t *testing.T) {
+	d := serve(t)
+	const key = "books/abc/assets/videos/a.mp4"
+	receive := func(body io.Reader, arrived func(string) error) error {
+		return d.library.Receive(t.Context(), books.Upload{Key: key, Size: 3, By: "bob"}, body, arrived)
+	}
+	if err := receive(strings.NewReader("one"), accepts); err != nil {
+		t.Fatal(err)
+	}
+	unchanged := func(when string) {
+		t.Helper()
+		want := []string{fmt.Sprintf("upload bob  %.6s", hash("one"))}
+		if got := d.log(t, "abc", "assets/videos/a.mp4"); !slices.Equal(got, want) || d.field(t, "file_size", "get_asset", `{"book_id":"abc","asset_type":"videos","filename":"a.mp4"}`) != "3" {
+			t.Errorf("%s: the history is %q", when, got)
+		}
+	}
+	err := receive(strings.NewReader("two"), func(got string) error {
+		if got != hash("two") {
+			t.Errorf("the hash is %s", got)
+		}
+		unchanged("while it arrives")
+		return errBroken
+	})
+	if !errors.Is(err, errBroken) {
+		t.Error(err)
+	}
+	if err := receive(iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader("two"))), accepts); err == nil {
+		t.Error("a body that was cut off was stored")
+	}
+	unchanged("afterwards")
+	names, err := os.ReadDir(filepath.Join(d.dir, filepath.Dir(key)))
+	if err != nil || len(names) != 1 {
+		t.Errorf("there are %v, error %v", names, err)
+	}
+	// Another upload that comes first does not harm this one, which replaces it.
+	err = receive(strings.NewReader("two"), func(string) error { return receive(strings.NewReader("six"), accepts) })
+	if got := d.log(t, "abc", "assets/videos/a.mp4"); err != nil || len(got) != 3 {
+		t.Errorf("the history is %q, error %v", got, err)
+	}
+}
+
 // TestReceiveIsBoundToConsent checks that an upload replaces only the asset that a person saw who
 // approved it.
 func TestReceiveIsBoundToConsent(t *testing.T) {
 	d := serve(t)
 	const key = "books/abc/assets/videos/a.mp4"
 	receive := func(seen, body string) error {
-		return d.library.Receive(t.Context(), books.Upload{Key: key, Size: int64(len(body)), By: "bob", Seen: seen}, strings.NewReader(body))
+		return d.library.Receive(t.Context(), books.Upload{Key: key, Size: int64(len(body)), By: "bob", Seen: seen}, strings.NewReader(body), accepts)
 	}
 	if err := receive("absent", "one"); err != nil {
 		t.Fatal(err)
@@ -440,7 +490,7 @@ func TestReceiveIsBoundToConsent(t *testing.T) {
 func TestReceiveAppliesSecretPolicy(t *testing.T) {
 	d := serve(t)
 	const key = "books/abc/assets/images/server.pem"
-	err := d.library.Receive(t.Context(), books.Upload{Key: key, Size: 3, By: "bob"}, strings.NewReader("abc"))
+	err := d.library.Receive(t.Context(), books.Upload{Key: key, Size: 3, By: "bob"}, strings.NewReader("abc"), accepts)
 	if contract.AsError(err).Kind != contract.Denied || len(d.stored(t, "")) != 0 {
 		t.Errorf("error %v, stored %q", err, d.stored(t, ""))
 	}

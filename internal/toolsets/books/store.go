@@ -20,8 +20,13 @@ type Store interface {
 	// Stat describes an object, or returns ErrNotFound.
 	Stat(ctx context.Context, key string) (Object, error)
 	// Put stores size bytes of r if the condition holds, and returns a *ConflictError otherwise. If
-	// the reader yields more or fewer bytes, Put returns an error and stores nothing.
+	// the reader yields more or fewer bytes, Put returns an error and stores nothing. After any
+	// error but ErrUnknown and *UnknownError, nothing is stored, now or later; a disk may have
+	// stored the object if it fails.
 	Put(ctx context.Context, key string, r io.Reader, size int64, c Cond) (stored Object, created bool, err error)
+	// Stage reads size bytes of r for a Put of this key that comes later, and fails like Put. What
+	// is staged has no key: nobody can open or list it. The caller must discard it.
+	Stage(ctx context.Context, key string, r io.Reader, size int64) (Staged, error)
 	// Copy stores the object at from under the key to as well. It returns a *ConflictError if the
 	// object does not have this hash. An object that already exists at to stays: callers name
 	// copies by their hash.
@@ -31,6 +36,17 @@ type Store interface {
 	Delete(ctx context.Context, key string, c Cond) (existed bool, err error)
 	// List returns the objects whose keys begin with prefix, in byte order of their keys.
 	List(ctx context.Context, prefix string) iter.Seq2[Object, error]
+}
+
+// Staged is content that has arrived completely and is not stored yet. It is not safe for use by
+// several goroutines.
+type Staged interface {
+	// Hash returns the SHA-256 of the content, like Object.Hash.
+	Hash() string
+	// Put stores the content at its key, like Store.Put. It may be called again after an error.
+	Put(ctx context.Context, c Cond) (stored Object, created bool, err error)
+	// Discard removes the content if it was not stored, and releases its resources.
+	Discard()
 }
 
 // Object describes what is stored at a key.
@@ -62,13 +78,37 @@ var (
 	ErrNotFound = errors.New("object not found")
 	// ErrConflict matches every *ConflictError.
 	ErrConflict = errors.New("object has changed")
-	// ErrUnknown means that it is unknown whether a write was carried out: the response was lost,
-	// and somebody else has written the object since.
-	ErrUnknown = errors.New("the store's response was lost and somebody else wrote at the same time: it is unknown whether the change was made")
+	// ErrUnknown means that the store cannot find out whether a write was carried out: the response
+	// was lost, and another writer has changed the object since; or the folder that was written to
+	// is no longer in its place. The write has no effect later.
+	ErrUnknown = errors.New("it is unknown whether the change was made")
 	// ErrPathConflict means that a key cannot be stored, because a parent path of it is the key of
 	// an object, or the key is a parent path of another object.
 	ErrPathConflict = errors.New("a folder is where a file should be, or a file where a folder should be")
 )
+
+// UnknownError reports that it is not known yet whether a write was carried out: the response was
+// lost, and the write may take effect later. Until it is known, writes of the same key fail with a
+// *PendingError.
+type UnknownError struct {
+	Until time.Time // when it will probably be known
+	Cause error     // why there was no response
+	// Wait waits until it is known, and reports whether the write was carried out. Its error is
+	// ErrUnknown if that cannot be found out.
+	Wait func(ctx context.Context) (done bool, err error)
+}
+
+func (e *UnknownError) Error() string {
+	return "it is not known yet whether the change was made: " + e.Cause.Error()
+}
+
+// PendingError reports that nothing was changed, because an earlier write of the same key may still
+// take effect.
+type PendingError struct {
+	Until time.Time // when a write will probably be possible again
+}
+
+func (e *PendingError) Error() string { return "an earlier write of the object may still take effect" }
 
 // ConflictError reports that the condition of a write did not hold.
 type ConflictError struct {

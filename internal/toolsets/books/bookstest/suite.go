@@ -34,6 +34,8 @@ func Run(t *testing.T, open func(t *testing.T) books.Store) {
 		"read from any place":                      seek,
 		"read while others write":                  readWhileReplaced,
 		"versions differ with the content":         versions,
+		"stage":                                    staging,
+		"stage what does not arrive":               stagingFails,
 		"delete":                                   deleteOnce,
 		"copy":                                     copies,
 		"copy with a wrong hash":                   copyConflicts,

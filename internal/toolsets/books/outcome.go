@@ -1,0 +1,147 @@
+package books
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// notRecorded returns the error for a change that was not made because it could not be recorded.
+// What became of the record does not matter to the caller.
+func notRecorded(err error) error {
+	_, unknown := errors.AsType[*UnknownError](err)
+	_, pending := errors.AsType[*PendingError](err)
+	if unknown || pending || errors.Is(err, ErrUnknown) {
+		return fmt.Errorf("record a change: %s", err.Error())
+	}
+	return err
+}
+
+// settle deals with the history record of a change that failed: the record is removed unless the
+// change was made. It returns nil if the change was made after all, and otherwise the error for the
+// caller, which is a *ConflictError if the change can be tried again.
+func (l *Library) settle(ctx context.Context, h location, path, key string, e *entry, failed error) error {
+	unknown, _ := errors.AsType[*UnknownError](failed)
+	_, pending := errors.AsType[*PendingError](failed)
+	switch {
+	case unknown != nil:
+		l.settling.Go(func() { l.settleLater(context.WithoutCancel(ctx), h, path, key, e, unknown) })
+	case errors.Is(failed, ErrUnknown):
+		made, err := l.wasReplaced(ctx, h, path, key, e)
+		if err != nil {
+			return failed
+		}
+		if made {
+			return nil
+		}
+		l.removeRecord(ctx, h, key)
+		return &ConflictError{}
+	case pending, errors.Is(failed, ErrConflict):
+		l.removeRecord(ctx, h, key)
+	default:
+		l.repair(ctx, key, func(ctx context.Context) error {
+			made, err := l.wasMade(ctx, h, path, key, e)
+			if err == nil && !made {
+				_, err = h.store.Delete(ctx, key, Cond{})
+			}
+			return err
+		})
+	}
+	return failed
+}
+
+// settleLater waits until the outcome of a change is known. It removes the history record if the
+// change was not made.
+func (l *Library) settleLater(ctx context.Context, h location, path, key string, e *entry, unknown *UnknownError) {
+	made, err := unknown.Wait(ctx)
+	if errors.Is(err, ErrUnknown) {
+		made, err = l.wasReplaced(ctx, h, path, key, e)
+	}
+	switch {
+	case err != nil:
+		l.Log.Warn("cannot find out whether a change of a book was made", "path", h.key(path), "record", key, "error", err)
+		return
+	case !made:
+		l.removeRecord(ctx, h, key)
+	}
+	l.Log.Info("the outcome of a change of a book is known now", "path", h.key(path), "by", e.By, "made", made)
+}
+
+// Settle waits until the outcomes of all changes are known.
+func (l *Library) Settle() { l.settling.Wait() }
+
+// wasMade reports whether a change has been made, judging by the content of the file.
+func (l *Library) wasMade(ctx context.Context, h location, path, key string, e *entry) (bool, error) {
+	now, err := current(ctx, h.store, h.key(path))
+	switch {
+	case err != nil || now.Hash == e.Old:
+		return false, err
+	case now.Hash == e.New:
+		return true, nil
+	}
+	return l.wasReplaced(ctx, h, path, key, e)
+}
+
+// wasReplaced reports whether somebody saw the result of a change and changed it again: each change
+// records before what it replaces. Records are compared by the clock of the store.
+func (l *Library) wasReplaced(ctx context.Context, h location, path, key string, e *entry) (bool, error) {
+	own, err := h.store.Stat(ctx, key)
+	if err != nil {
+		return false, err
+	}
+	for object, err := range h.store.List(ctx, logPrefix(h.book.ID, path)+"/") {
+		if err != nil {
+			return false, err
+		}
+		at, ok := parseLine(h.book.ID, object.Key)
+		if !ok || at.path != path || at.key == key || object.Modified.Before(own.Modified) {
+			continue
+		}
+		later, err := l.entryAt(ctx, h, at)
+		switch {
+		case errors.Is(err, ErrNotFound): // that change was not made
+		case err != nil:
+			return false, err
+		case later.Old == e.New:
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// removeRecord removes the history record of a change that was not made.
+func (l *Library) removeRecord(ctx context.Context, h location, key string) {
+	l.repair(ctx, key, func(ctx context.Context) error {
+		_, err := h.store.Delete(ctx, key, Cond{})
+		return err
+	})
+}
+
+// repair corrects the history, also after the caller has cancelled. If act fails, repair repeats it
+// in the background for a minute.
+func (l *Library) repair(ctx context.Context, key string, act func(ctx context.Context) error) {
+	ctx = context.WithoutCancel(ctx)
+	once := func() error {
+		const timeout = 10 * time.Second
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		return act(ctx)
+	}
+	err := once()
+	if err == nil {
+		return
+	}
+	l.settling.Go(func() {
+		for wait := time.Second; err != nil && wait < time.Minute; wait *= 2 {
+			if pending, ok := errors.AsType[*PendingError](err); ok {
+				wait = max(wait, time.Until(pending.Until))
+			}
+			time.Sleep(wait)
+			err = once()
+		}
+		if err != nil {
+			l.Log.Warn("cannot remove the history record of a change that was not made", "key", key, "error", err)
+		}
+	})
+}
