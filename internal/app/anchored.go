@@ -51,14 +51,25 @@ func (s *anchoredApprovals) end(r *approval.Request, now time.Time) (fresh bool,
 // written then.
 type anchoredRecords struct {
 	*audit.Log
-	anchor *anchor
-	tips   *tipKeeper // nil for a shared database
+	anchor    *anchor
+	tips      *tipKeeper // nil for a shared database
+	announced *announcements
 }
 
 // Write stores one record.
 func (r *anchoredRecords) Write(ctx context.Context, record *audit.Record, durable bool) error {
+	begins := record.Outcome == audit.Begun
+	if begins {
+		if err := r.announced.begin(ctx, record); err != nil {
+			return err
+		}
+	}
 	err := r.Log.Write(ctx, record, durable)
+	if !begins {
+		r.announced.end(record, err)
+	}
 	r.tips.touch()
+	r.announced.start()
 	return err
 }
 

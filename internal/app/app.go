@@ -105,6 +105,8 @@ type App struct {
 	root       *workspace.Root
 	storage    *storage
 	records    *anchoredRecords
+	announced  *announcements
+	process    *process
 	waiting    *approvals
 	desk       *approval.Desk
 	identities *identities
@@ -198,7 +200,10 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	if !store.isShared() {
 		a.tips = &tipKeeper{records: a.storage.audit, keys: a.keys.Workspace(a.anchor.root), now: time.Now, log: log}
 	}
-	a.records = &anchoredRecords{&audit.Log{Storage: a.storage.records}, a.anchor, a.tips}
+	a.records = &anchoredRecords{Log: &audit.Log{Storage: a.storage.records}, anchor: a.anchor, tips: a.tips}
+	a.process = newProcess(data)
+	a.announced = a.newAnnouncements()
+	a.records.announced = a.announced
 	a.passkeys = a.newPasskeys()
 	a.waiting = &approvals{
 		mode: s.Approve, anchor: a.anchor, database: store, page: a.approvalPage, audit: a.records, passkeys: a.passkeys,
@@ -219,6 +224,7 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 
 // reportLost logs that audit records were lost, because no caller gets that error.
 func (a *App) reportLost(err error) {
+	a.announced.lose()
 	a.log.Warn("audit records of reads are being lost; set --data to a writable folder, or check the database", "error", err)
 }
 
@@ -374,9 +380,14 @@ func (a *App) Close() error {
 	for _, l := range a.stats.Snapshot() {
 		a.log.Info("calls", "tool", l.Tool, "outcome", l.Outcome, "calls", l.Calls, "p50", l.P50, "p95", l.P95, "p99", l.P99)
 	}
+	a.announced.stop()
 	err := errors.Join(a.closeKnowledge(), a.code.close(), a.storage.memoryEnd.Close())
-	if auditErr := a.storage.recordsEnd.Close(); auditErr != nil {
+	auditErr := a.announced.close()
+	if auditErr = errors.Join(auditErr, a.storage.recordsEnd.Close()); auditErr != nil {
 		a.log.Warn("audit records of reads were lost", "error", auditErr)
+	}
+	if err := a.process.end(); err != nil {
+		a.log.Debug("cannot remove the file of this process", "error", err)
 	}
 	a.tips.close()
 	a.stores.close()

@@ -34,6 +34,9 @@ type storage struct {
 	limiter   ratelimit.Limiter
 	checkPath func(name string, policy *contract.PathPolicy) (engine.File, error)
 
+	// flush makes the records durable that nobody waits for.
+	flush func(context.Context) error
+
 	memoryEnd, recordsEnd io.Closer
 }
 
@@ -45,12 +48,17 @@ const sharedPlace = "shared"
 func localStorage(s cli.Settings, root *workspace.Root, data *dataFolder, lost func(error)) *storage {
 	memory := filesOf(root)
 	folder := os.DirFS(filepath.Join(s.Data, "audit"))
-	records := &memlog.Daily{Files: preparedFiles{data, "audit"}, Folder: folder, OnLost: lost}
+	files := preparedFiles{data, "audit"}
+	records := &memlog.Daily{Files: files, Folder: folder, OnLost: lost}
 	return &storage{
 		place: workspace.RealPath(s.Root), memory: memory, records: records, audit: audit.Folder{FS: folder},
 		source: recordSource(s), limiter: ratelimit.NewMemory(),
 		checkPath: func(name string, policy *contract.PathPolicy) (engine.File, error) {
 			return orNil(root.CheckPath(name, policy))
+		},
+		flush: func(ctx context.Context) error {
+			records.Flush()
+			return syncRecords(ctx, audit.Folder{FS: folder}, files)
 		},
 		memoryEnd: memory, recordsEnd: records,
 	}
@@ -64,7 +72,7 @@ func sharedStorage(root *workspace.Root, database sqlstore.Source, lost func(err
 	return &storage{
 		place: sharedPlace, memory: memory, records: records, audit: database.RecordReader(),
 		source: sharedPlace, limiter: database.Limiter(),
-		checkPath: checkShared(root, memory),
+		checkPath: checkShared(root, memory), flush: records.Flush,
 		memoryEnd: memory, recordsEnd: records,
 	}, records
 }

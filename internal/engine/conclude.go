@@ -33,7 +33,9 @@ func (w *work) conclude(ctx context.Context, answer jsontree.Value, err error) R
 		result.fail(w.withPath(contract.AsError(err)))
 	}
 	record := w.record(&result, took)
-	if auditErr := w.engine.writeAudit(ctx, record, w.wrote()); auditErr != nil && w.wrote() && result.Err == nil {
+	// A call that has begun has a durable record already, and recovery adds its outcome after a crash.
+	durable := w.wrote() && !w.effect.HasBegun()
+	if auditErr := w.engine.writeAudit(ctx, record, durable); auditErr != nil && durable && result.Err == nil {
 		result.fail(contract.Errorf(contract.Unavailable,
 			"The call was carried out, but its audit record could not be written; do not repeat it").Because(auditErr))
 		record = w.record(&result, took)
@@ -105,9 +107,7 @@ func (w *work) record(result *Result, took time.Duration) *audit.Record {
 		Duration:  took,
 		Bytes:     len(result.Body),
 	}
-	if w.effect != nil {
-		r.Call = w.effect.Call
-	}
+	w.effect.AddTo(r)
 	return r
 }
 

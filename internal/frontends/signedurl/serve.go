@@ -220,7 +220,7 @@ func (h *Handler) upload(u *use) error {
 		arrived: func() error { return h.spend(u, link) },
 	}
 	// A client that disconnects after its last byte does not cancel the write.
-	err = h.Library.Receive(context.WithoutCancel(u.r.Context()), allowed, body)
+	err = h.Library.Receive(h.Guard.Context(context.WithoutCancel(u.r.Context()), &u.LinkUse), allowed, body)
 	switch {
 	case err == nil:
 		stored := jsontree.Obj(

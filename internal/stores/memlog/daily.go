@@ -26,6 +26,7 @@ type Daily struct {
 	failed     bool   // a record could not be stored since then
 	log        *Log
 	waiting    [][]byte // records that need not be durable and are not in the log yet
+	last       *Ticket  // of the last of them that is in the log
 	timer      *time.Timer
 	closed     bool
 	err        error
@@ -116,6 +117,19 @@ func (d *Daily) flush() {
 	d.handOver()
 }
 
+// Flush writes what is queued.
+func (d *Daily) Flush() {
+	d.mu.Lock()
+	if d.log != nil {
+		d.handOver()
+	}
+	last := d.last
+	d.mu.Unlock()
+	if last != nil {
+		_, _ = last.Wait(context.Background()) // OnLost reports the error
+	}
+}
+
 // handOver appends the waiting records to the log, in order.
 func (d *Daily) handOver() {
 	d.timer = nil
@@ -124,6 +138,9 @@ func (d *Daily) handOver() {
 		last = d.log.Append(record, false)
 	}
 	d.waiting = d.waiting[:0]
+	if last != nil {
+		d.last = last
+	}
 	if last != nil && d.OnLost != nil {
 		go d.watch(last)
 	}

@@ -6,11 +6,12 @@ package memlog
 import (
 	"bytes"
 	"errors"
-	"io"
 	"os"
 	"runtime"
 	"slices"
 	"sync"
+
+	"remit/internal/engine/audit"
 )
 
 // maxBatch limits how long one batch keeps other processes from the file.
@@ -76,21 +77,23 @@ func New(o Options) *Log {
 // Entries queued one after another are stored in that order. An entry that is not durable is
 // written with the next batch, but causes no sync of its own. The caller must not change body
 // afterwards.
-func (l *Log) Append(body []byte, durable bool) *Ticket { return l.append(body, durable, nil) }
+func (l *Log) Append(body []byte, durable bool) *Ticket {
+	t := &Ticket{body: body, durable: durable}
+	l.append(t)
+	return t
+}
 
-// append is Append of an entry that is stored only if check, which reads the locked file, returns
-// nil. Its error is that of the ticket otherwise.
-func (l *Log) append(body []byte, durable bool, check func(io.ReaderAt) error) *Ticket {
-	t := &Ticket{log: l, body: body, durable: durable, check: check}
+func (l *Log) append(t *Ticket) {
+	t.log = l
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case l.closed:
 		t.settle(Position{}, ErrClosed)
-		return t
-	case l.oneLine && bytes.IndexByte(body, '\n') >= 0:
+		return
+	case l.oneLine && bytes.IndexByte(t.body, '\n') >= 0:
 		t.settle(Position{}, errLineBreak)
-		return t
+		return
 	}
 	l.queue.push(t)
 	if l.stopped == nil {
@@ -98,7 +101,6 @@ func (l *Log) append(body []byte, durable bool, check func(io.ReaderAt) error) *
 		go l.run()
 	}
 	l.work.Signal()
-	return t
 }
 
 // Close writes what is queued, stops the goroutine and closes the file. Appends after Close fail
@@ -145,6 +147,7 @@ func (l *Log) commit() {
 	batch := l.take()
 	if err == nil {
 		batch = slices.DeleteFunc(batch, l.refused)
+		batch = l.announce(batch)
 	}
 	if err == nil && len(batch) > 0 {
 		err = l.file.store(batch)
@@ -167,11 +170,10 @@ func (l *Log) take() []*Ticket {
 }
 
 // refused settles an entry whose check fails.
-func (l *Log) refused(t *Ticket) bool {
-	if t.check == nil {
-		return false
-	}
-	err := t.check(l.file.f)
+func (l *Log) refused(t *Ticket) bool { return t.check != nil && l.failed(t, t.check(l.file.f)) }
+
+// failed settles an entry that is left out because of an error, and reports whether there is one.
+func (l *Log) failed(t *Ticket, err error) bool {
 	if err == nil {
 		return false
 	}
@@ -187,6 +189,9 @@ func (l *Log) answer(batch []*Ticket, err error) {
 	for _, t := range batch {
 		if err != nil && !t.durable {
 			l.err = err
+		}
+		if err == nil {
+			t.step.Report(audit.Made)
 		}
 		t.settle(t.place, err)
 	}

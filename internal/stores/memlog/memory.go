@@ -3,11 +3,11 @@ package memlog
 import (
 	"context"
 	"errors"
-	"io"
 	"path"
 	"strings"
 	"sync"
 
+	"remit/internal/engine/audit"
 	"remit/internal/toolsets/learning"
 )
 
@@ -24,12 +24,14 @@ type Memory struct {
 var _ learning.Memory = (*Memory)(nil)
 
 // Append implements learning.Memory.
-func (m *Memory) Append(file string, entry []byte, follows *learning.Extent) func(context.Context) (learning.Position, error) {
-	var check func(io.ReaderAt) error
+func (m *Memory) Append(
+	ctx context.Context, file string, entry []byte, follows *learning.Extent,
+) (wait func(context.Context) (learning.Position, error)) {
+	ticket := &Ticket{body: entry, durable: true, effect: audit.EffectFrom(ctx)}
 	if follows != nil {
-		check = follows.Check
+		ticket.check = follows.Check
 	}
-	ticket := m.log(file).append(entry, true, check)
+	m.log(file).append(ticket)
 	return func(ctx context.Context) (learning.Position, error) {
 		place, err := ticket.Wait(ctx)
 		return learning.Position(place), err

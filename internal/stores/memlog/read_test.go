@@ -76,7 +76,7 @@ func TestReadBack(t *testing.T) {
 		t.Errorf("before there is a file: %v, policy %v", err, files.policy)
 	}
 	for range 100 {
-		if _, err := memory.Append("a.jsonl", []byte(`{"n":1}`), nil)(context.Background()); err != nil {
+		if _, err := memory.Append(t.Context(), "a.jsonl", []byte(`{"n":1}`), nil)(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -107,13 +107,13 @@ func TestAppendFollows(t *testing.T) {
 	seen := &learning.Extent{End: 5, Size: 3, Hash: hex.EncodeToString(sum[:])}
 	// What precedes the second is more than what it follows.
 	for _, entry := range []string{"3", "4"} {
-		if _, err := memory.Append("a.jsonl", []byte(entry), seen)(t.Context()); err != nil {
+		if _, err := memory.Append(t.Context(), "a.jsonl", []byte(entry), seen)(t.Context()); err != nil {
 			t.Errorf("entry %s: %v", entry, err)
 		}
 	}
 	for _, changed := range []string{"1\n23\n3\n4\n", "1\n", ""} {
 		write(t, file, changed)
-		if _, err := memory.Append("a.jsonl", []byte("5"), seen)(t.Context()); !errors.Is(err, learning.ErrChanged) {
+		if _, err := memory.Append(t.Context(), "a.jsonl", []byte("5"), seen)(t.Context()); !errors.Is(err, learning.ErrChanged) {
 			t.Errorf("after a change to %q: %v", changed, err)
 		}
 		if got := read(t, file); got != changed {

@@ -3,6 +3,8 @@ package memlog
 import (
 	"context"
 	"io"
+
+	"remit/internal/engine/audit"
 )
 
 // Position is the place of an entry in its file.
@@ -17,6 +19,8 @@ type Ticket struct {
 	body    []byte
 	durable bool
 	check   func(io.ReaderAt) error // nil if the entry is stored in any case
+	effect  *audit.Effect           // of the call that appends it; nil for an audit record
+	step    *audit.Step             // set when the record of the call is on disk
 
 	// The log's mutex guards the fields below, except that place belongs to the goroutine while the
 	// ticket is taken, and nothing changes after the ticket is settled.

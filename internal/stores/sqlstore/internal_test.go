@@ -197,7 +197,7 @@ func opened(t testing.TB, url string) *DB {
 func TestUnknownEntry(t *testing.T) {
 	lost := Source(func(context.Context) (*DB, error) { return &DB{writer: lostInCommit{}}, nil })
 	memory := lost.Memory(MemoryOptions{Now: time.Now})
-	_, err := memory.Append("decisions.jsonl", []byte("{}"), nil)(t.Context())
+	_, err := memory.Append(t.Context(), "decisions.jsonl", []byte("{}"), nil)(t.Context())
 	var got *contract.Error
 	if !errors.As(err, &got) || got.Kind != contract.Unavailable || !errors.Is(got, idempotency.ErrUnknown) {
 		t.Errorf("Append: %v", err)

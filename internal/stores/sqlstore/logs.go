@@ -89,6 +89,7 @@ type lineQueue struct {
 
 	mu      sync.Mutex
 	waiting []*entry
+	last    *entry        // the last one that was queued
 	running chan struct{} // closed when the goroutine ends; nil while none runs
 	timer   *time.Timer   // starts the goroutine; nil while not set
 	closed  bool
@@ -130,6 +131,7 @@ func (q *lineQueue) append(e *entry) *entry {
 		return e
 	}
 	q.waiting = append(q.waiting, e)
+	q.last = e
 	switch {
 	case e.durable:
 		q.start()
@@ -237,6 +239,23 @@ func (e *entry) wait(ctx context.Context) error {
 	e.queue.mu.Unlock()
 	<-e.done
 	return e.err
+}
+
+// flush stores what is queued.
+func (q *lineQueue) flush(ctx context.Context) error {
+	q.mu.Lock()
+	q.start()
+	last := q.last
+	q.mu.Unlock()
+	if last == nil {
+		return nil
+	}
+	select {
+	case <-last.done: // its error is reported elsewhere
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // close stores what is queued. It returns the error of entries that no caller waited for, because

@@ -49,7 +49,9 @@ const statLog = `SELECT lines, bytes, changed_at FROM logs WHERE log = $1`
 func memoryLog(file string) string { return "memory/" + file }
 
 // Append implements learning.Memory.
-func (m *Memory) Append(file string, body []byte, follows *learning.Extent) func(context.Context) (learning.Position, error) {
+func (m *Memory) Append(
+	_ context.Context, file string, body []byte, follows *learning.Extent,
+) (wait func(context.Context) (learning.Position, error)) {
 	e := m.queue(file).append(&entry{body: bytes.Clone(body), durable: true, follows: follows})
 	return func(ctx context.Context) (learning.Position, error) {
 		err := e.wait(ctx)

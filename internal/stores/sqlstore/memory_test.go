@@ -69,11 +69,11 @@ func TestMemoryMatchesFiles(t *testing.T) {
 			body = rapid.StringMatching(`[a-zü\x00\n]{0,12}`)
 		}
 		for _, text := range rapid.SliceOfN(body, 1, 6).Draw(r, "entries") {
-			want, err := files.Append(name, []byte(text), nil)(t.Context())
+			want, err := files.Append(t.Context(), name, []byte(text), nil)(t.Context())
 			if err != nil {
 				r.Fatal(err)
 			}
-			if got, err := shared.Append(name, []byte(text), nil)(t.Context()); err != nil || got != want {
+			if got, err := shared.Append(t.Context(), name, []byte(text), nil)(t.Context()); err != nil || got != want {
 				r.Fatalf("placed at %v, %v; a file says %v", got, err, want)
 			}
 		}
@@ -115,7 +115,7 @@ func TestMemoryAcrossReplicas(t *testing.T) {
 		all.Go(func() {
 			for i := range each {
 				text := fmt.Sprintf(`{"writer":%d,"entry":%d}`, w, i)
-				place, err := replicas[w%2].Append("log.jsonl", []byte(text), nil)(t.Context())
+				place, err := replicas[w%2].Append(t.Context(), "log.jsonl", []byte(text), nil)(t.Context())
 				if err != nil {
 					t.Error(err)
 				}
@@ -162,7 +162,7 @@ func TestMemoryCopiesFiles(t *testing.T) {
 				t.Errorf("before the first entry: %q, want %q", before, tc.before)
 			}
 			for i, m := range []*sqlstore.Memory{with, without} {
-				if _, err := m.Append(tc.file, fmt.Appendf(nil, `{"n":%d}`, i+3), nil)(t.Context()); err != nil {
+				if _, err := m.Append(t.Context(), tc.file, fmt.Appendf(nil, `{"n":%d}`, i+3), nil)(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -200,7 +200,7 @@ func tailOf(t *testing.T, m learning.Memory, file string) string {
 // TestMemoryThatMayNotBeRead checks that a path policy applies to the table as it does to the file.
 func TestMemoryThatMayNotBeRead(t *testing.T) {
 	m := memoryOf(t, source(open(t, pgtest.Database(t))), t.TempDir())
-	if _, err := m.Append("a.jsonl", []byte("1"), nil)(t.Context()); err != nil {
+	if _, err := m.Append(t.Context(), "a.jsonl", []byte("1"), nil)(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct {
@@ -229,7 +229,7 @@ func TestMemoryThatMayNotBeRead(t *testing.T) {
 func TestMemoryWithdrawn(t *testing.T) {
 	url := pgtest.Database(t)
 	m := memoryOf(t, source(open(t, url)), t.TempDir())
-	if _, err := m.Append("a.jsonl", []byte("1"), nil)(t.Context()); err != nil {
+	if _, err := m.Append(t.Context(), "a.jsonl", []byte("1"), nil)(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	raw(t, url, func(db *sql.DB) error {
@@ -240,11 +240,11 @@ func TestMemoryWithdrawn(t *testing.T) {
 		if _, err := tx.ExecContext(t.Context(), "SELECT * FROM logs FOR UPDATE"); err != nil {
 			return err
 		}
-		taken := m.Append("a.jsonl", []byte("2"), nil)
+		taken := m.Append(t.Context(), "a.jsonl", []byte("2"), nil)
 		awaitBlocked(t, db)
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := m.Append("a.jsonl", []byte("3"), nil)(gone); !errors.Is(err, context.Canceled) {
+		if _, err := m.Append(t.Context(), "a.jsonl", []byte("3"), nil)(gone); !errors.Is(err, context.Canceled) {
 			t.Errorf("withdrawn: %v", err)
 		}
 		if err := tx.Rollback(); err != nil {
@@ -275,7 +275,7 @@ func awaitBlocked(t *testing.T, db *sql.DB) {
 func TestMemoryWithoutDatabase(t *testing.T) {
 	lost := errors.New("no database")
 	m := memoryOf(t, func(context.Context) (*sqlstore.DB, error) { return nil, lost }, t.TempDir())
-	if _, err := m.Append("a.jsonl", []byte("1"), nil)(t.Context()); !errors.Is(err, lost) {
+	if _, err := m.Append(t.Context(), "a.jsonl", []byte("1"), nil)(t.Context()); !errors.Is(err, lost) {
 		t.Errorf("append: %v", err)
 	}
 	if _, err := m.Stat(t.Context(), "a.jsonl", anyPath); !errors.Is(err, lost) {
@@ -287,7 +287,7 @@ func TestMemoryWithoutDatabase(t *testing.T) {
 	if err := m.Close(); err != nil {
 		t.Errorf("close: %v", err)
 	}
-	if _, err := m.Append("a.jsonl", []byte("1"), nil)(t.Context()); !errors.Is(err, sqlstore.ErrClosed) {
+	if _, err := m.Append(t.Context(), "a.jsonl", []byte("1"), nil)(t.Context()); !errors.Is(err, sqlstore.ErrClosed) {
 		t.Errorf("append after close: %v", err)
 	}
 }
@@ -297,7 +297,7 @@ func TestMemoryWithoutDatabase(t *testing.T) {
 func TestMemoryFollows(t *testing.T) {
 	dir := t.TempDir()
 	m := memoryOf(t, source(open(t, pgtest.Database(t))), dir)
-	if _, err := filesIn(t, dir).Append("a.jsonl", []byte("1"), nil)(t.Context()); err != nil {
+	if _, err := filesIn(t, dir).Append(t.Context(), "a.jsonl", []byte("1"), nil)(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	extent := func(text string, before int64) *learning.Extent {
@@ -317,7 +317,7 @@ func TestMemoryFollows(t *testing.T) {
 		{"5", &learning.Extent{}, true},
 		{"x", extent("3\n", 2), false},
 	} {
-		_, err := m.Append("a.jsonl", []byte(tc.entry), tc.follows)(t.Context())
+		_, err := m.Append(t.Context(), "a.jsonl", []byte(tc.entry), tc.follows)(t.Context())
 		if stored := err == nil; stored != tc.stored || !stored && !errors.Is(err, learning.ErrChanged) {
 			t.Errorf("entry %s: %v, want stored = %v", tc.entry, err, tc.stored)
 		}
