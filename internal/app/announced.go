@@ -28,8 +28,8 @@ type announcers interface {
 	Put(ctx context.Context, before []audit.Place) error
 	// Remove removes this process.
 	Remove(ctx context.Context) error
-	// Dead returns the processes that ended without Remove, with the places of Put. No other process
-	// gets them until release is called.
+	// Dead returns the processes that ended without Remove, with the places of Put. No other
+	// process gets them until release is called.
 	Dead(ctx context.Context) (ended map[string][]audit.Place, release func(), err error)
 	// Forget removes a dead process.
 	Forget(ctx context.Context, owner string) error
@@ -109,7 +109,8 @@ func (a *announcements) lose() {
 	a.lost = true
 }
 
-// start settles what others have left, now and from time to time. A server that only reads does not.
+// start settles what others have left, now and from time to time. A server that only reads does
+// not.
 func (a *announcements) start() {
 	if a.readOnly {
 		return

@@ -110,7 +110,7 @@ func (f *announcerFiles) Dead(context.Context) (map[string][]audit.Place, func()
 	if free, err := filelock.TryLock(lock); err != nil || !free {
 		return nil, nil, errors.Join(err, lock.Close())
 	}
-	release := func() { _ = errors.Join(filelock.Unlock(lock), lock.Close()) } // closing unlocks it, too
+	release := func() { _ = errors.Join(filelock.Unlock(lock), lock.Close()) } // closing unlocks
 	ended := map[string][]audit.Place{}
 	for _, name := range names {
 		if settled, found := f.read(name); found { // another process may have settled it meanwhile

@@ -33,7 +33,7 @@ func (w *work) conclude(ctx context.Context, answer jsontree.Value, err error) R
 		result.fail(w.withPath(contract.AsError(err)))
 	}
 	record := w.record(&result, took)
-	// A call that has begun has a durable record already, and recovery adds its outcome after a crash.
+	// A call that has begun has a durable record already; recovery adds its outcome after a crash.
 	durable := w.wrote() && !w.effect.HasBegun()
 	if auditErr := w.engine.writeAudit(ctx, record, durable); auditErr != nil && durable && result.Err == nil {
 		result.fail(contract.Errorf(contract.Unavailable,

@@ -24,7 +24,7 @@ type Record struct {
 	Tool      string // set/name
 	Version   string // of the contract
 	Arguments jsontree.Value
-	Outcome   string // ok, replayed, asked, the kind of failure, Begun, or one that recovery records
+	Outcome   string // ok, replayed, asked, the kind of failure, Begun, or that of recovery
 	// Approved says what let a call pass that needs approval: the id of the request that a person
 	// approved, ByTerminal, or ByMode. It is "" for all other calls.
 	Approved string
@@ -34,8 +34,8 @@ type Record struct {
 	// Effect says what is about to be changed; only with the outcome Begun.
 	Effect jsontree.Value
 	Owner  string // the process that makes the change; only with the outcome Begun
-	// Undone and Unknown are the numbers of the announced changes that were not made, and of those of
-	// which it is not known. All other announced changes of the call were made.
+	// Undone and Unknown are the numbers of the announced changes that were not made, and of those
+	// of which it is not known. All other announced changes of the call were made.
 	Undone, Unknown []int
 	Recovered       bool // the process ended before; another one found out what it had changed
 	Duration        time.Duration

@@ -19,8 +19,9 @@ type Change struct {
 	Size  int64  // of the entry or the new content
 	Lines int    // of the entry
 	// The SHA-256 of the content before, "" if there is none; not for memory files.
-	Old  string
-	New  string    // the SHA-256 of the entry or the new content; "" after a delete, or if it is unknown
+	Old string
+	// The SHA-256 of the entry or the new content; "" after a delete, or if it is unknown.
+	New  string
 	Line string    // the key of the line in the history of a book
 	End  time.Time // a store on the network may make the change until then; zero if it is none
 }

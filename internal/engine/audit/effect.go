@@ -75,8 +75,8 @@ func IsEffectKey(key any) bool {
 }
 
 // Begin stores a record that says what is about to be changed outside of the database, and returns
-// when it is on disk. The caller reports to the step whether the change was made. Begin does nothing
-// if the effect is nil.
+// when it is on disk. The caller reports to the step whether the change was made. Begin does
+// nothing if the effect is nil.
 func (e *Effect) Begin(ctx context.Context, c Change) (*Step, error) {
 	if e == nil {
 		return nil, nil

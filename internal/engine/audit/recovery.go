@@ -18,9 +18,9 @@ const (
 
 // Finder finds out whether announced changes were made.
 type Finder interface {
-	// Find sets the State of the changes for which isOpen returns true. All changes are of one path,
-	// in the order in which they were announced; the others were made, or not, as their State says.
-	// A change that was not made leaves nothing behind.
+	// Find sets the State of the changes for which isOpen returns true. All changes are of one
+	// path, in the order in which they were announced; the others were made, or not, as their State
+	// says. A change that was not made leaves nothing behind.
 	Find(ctx context.Context, changes []*Announced, isOpen func(*Announced) bool) error
 }
 
@@ -36,9 +36,9 @@ type Recovery struct {
 const settleDelay = 2 * time.Second
 
 // Settle finds out which announced changes were made, and records it, for calls of processes that
-// are dead, and for calls that ended without knowing it. It reads the records after some places; see
-// Ends. It returns how many calls it recorded, and how many it left for later. Only one process may
-// settle at a time.
+// are dead, and for calls that ended without knowing it. It reads the records after some places;
+// see Ends. It returns how many calls it recorded, and how many it left for later. Only one process
+// may settle at a time.
 func (r *Recovery) Settle(ctx context.Context, from []Place, isDead func(owner string) bool) (settled, left int, err error) {
 	var ledger Ledger
 	if err := readFrom(ctx, r.Records, from, ledger.Add); err != nil {

@@ -44,7 +44,7 @@ func (p *Program) auditList() *cobra.Command {
 
 // outcomes returns the outcomes of calls in the audit log.
 func outcomes() []string {
-	known := []string{"ok", "replayed", "asked"}
+	known := []string{"ok", "replayed", "asked", audit.Begun, audit.Undone, audit.Partly, audit.Doubt}
 	for _, kind := range contract.Kinds() {
 		known = append(known, string(kind))
 	}

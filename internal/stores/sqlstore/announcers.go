@@ -56,8 +56,8 @@ func (a *Announcers) Forget(ctx context.Context, owner string) error {
 	return a.exec(ctx, "note that all changes are settled", removeAnnouncer, owner)
 }
 
-// Dead returns the dead processes. No other process gets them before release is called, or the lease
-// is over.
+// Dead returns the dead processes. No other process gets them before release is called, or the
+// lease is over.
 func (a *Announcers) Dead(ctx context.Context) (ended map[string][]audit.Place, release func(), err error) {
 	db, err := a.source(ctx)
 	if err != nil {
@@ -80,7 +80,8 @@ func (a *Announcers) Dead(ctx context.Context) (ended map[string][]audit.Place, 
 	})
 	release = func() {
 		for owner := range ended { // those that are forgotten are not there
-			_ = a.exec(context.WithoutCancel(ctx), "release a process", releaseAnnouncer, owner) // the lease ends in any case
+			// The lease ends in any case.
+			_ = a.exec(context.WithoutCancel(ctx), "release a process", releaseAnnouncer, owner)
 		}
 	}
 	return ended, release, err

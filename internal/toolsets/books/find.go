@@ -28,30 +28,87 @@ func (l *Library) Find(ctx context.Context, changes []*audit.Announced, isOpen f
 	if err != nil {
 		return err
 	}
-	// From the newest change on, before is what the chain needs at this place.
-	before := now.Hash
-	for i, a := range slices.Backward(changes) {
-		open := isOpen(a)
-		if open {
-			a.State = judge(a, before, lastMade(changes[:i]))
+	for _, a := range decide(changes, now.Hash, isOpen) {
+		line, ok := parseLine(h.book.ID, a.Line)
+		if !ok || line.path != path { // somebody else made the record
+			continue
 		}
-		switch {
-		case a.State == audit.Made:
-			before = a.Old
-		case a.State == audit.NotMade && open:
-			line, ok := parseLine(h.book.ID, a.Line)
-			if !ok || line.path != path { // somebody else made the record
-				continue
-			}
-			if _, err := h.store.Delete(ctx, a.Line, Cond{}); err != nil {
-				return err
-			}
+		if _, err := h.store.Delete(ctx, a.Line, Cond{}); err != nil {
+			return err
 		}
 	}
 	if now.Hash != "" {
 		return l.register(ctx, h)
 	}
 	return nil
+}
+
+// decide sets the states of the open changes of an object that has the hash now, and returns those
+// that were not made.
+func decide(changes []*audit.Announced, now string, isOpen func(*audit.Announced) bool) (undone []*audit.Announced) {
+	var g gap
+	end := func(after string) {
+		g.decide(after)
+		for _, a := range g.open {
+			if a.State == audit.NotMade {
+				undone = append(undone, a)
+			}
+		}
+	}
+	for _, a := range changes {
+		switch {
+		case isOpen(a):
+			g.open = append(g.open, a)
+		case a.State == audit.Made:
+			end(a.Old)
+			g = gap{before: a}
+		}
+	}
+	end(now)
+	return undone
+}
+
+// gap holds the open changes between two changes that are known to be made.
+type gap struct {
+	before *audit.Announced // nil if it is not known
+	open   []*audit.Announced
+}
+
+// decide sets the states of the open changes. after is the content that the next change has
+// replaced, or that is there now.
+func (g *gap) decide(after string) {
+	made, ok := g.chain(len(g.open), after)
+	isSeen := func(hash string) bool {
+		return slices.ContainsFunc(g.open, func(a *audit.Announced) bool { return a.Old == hash })
+	}
+	for _, a := range g.open {
+		switch {
+		case slices.Contains(made, a):
+			a.State = audit.Made
+		case ok && (g.before != nil || len(made) > 0 || isSeen(after)):
+			a.State = audit.NotMade
+		default: // somebody has changed the object without a record
+			a.State = audit.Unknown
+		}
+	}
+}
+
+// chain returns the open changes before index i that lead from the content before the gap to the
+// content after it.
+func (g *gap) chain(i int, after string) (made []*audit.Announced, ok bool) {
+	if g.before != nil && g.before.New == after {
+		return nil, true
+	}
+	for j := i - 1; j >= 0; j-- {
+		a := g.open[j]
+		unknown := a.New == "" && a.Op != opDelete // the hash of an upload that had not arrived
+		if a.New == after && !unknown || unknown && a.Old != after {
+			if made, ok := g.chain(j, a.Old); ok {
+				return append(made, a), true
+			}
+		}
+	}
+	return nil, g.before == nil
 }
 
 // lastMade returns the last of some changes that is known to be made, or nil.
@@ -62,19 +119,6 @@ func lastMade(changes []*audit.Announced) *audit.Announced {
 		}
 	}
 	return nil
-}
-
-// judge decides about an open change. after is the content that the next change has replaced, or
-// that is there now; before is the last earlier change that was made.
-func judge(a *audit.Announced, after string, before *audit.Announced) audit.State {
-	unknown := a.New == "" && a.Op != opDelete // the hash of an upload that had not arrived
-	switch {
-	case a.Old == after || before != nil && before.New == after: // the chain is complete without it
-		return audit.NotMade
-	case a.New == after || unknown:
-		return audit.Made
-	}
-	return audit.Unknown
 }
 
 // findRegistered decides about changes that add a book to the registry.
@@ -91,8 +135,8 @@ func findRegistered(h location, changes []*audit.Announced, isOpen func(*audit.A
 	}
 }
 
-// locateChange returns the location of the book that a change is about, in the store that the change
-// names, and the path in the book.
+// locateChange returns the location of the book that a change is about, in the store that the
+// change names, and the path in the book.
 func (l *Library) locateChange(ctx context.Context, c *audit.Change) (h location, path string, err error) {
 	stores, err := l.stores(ctx)
 	if err != nil {
