@@ -223,3 +223,76 @@ func TestKilledServersSettleTheirChanges(t *testing.T) {
 	}
 	s.verifyAudit()
 }
+
+// TestAuditVerifyNamesEdits changes memory files and books behind the records, in all ways, and
+// checks that "audit verify" names each, and nothing else.
+func TestAuditVerifyNamesEdits(t *testing.T) {
+	t.Parallel()
+	const file, lesson, lessonFile = ".claude/memory/" + memoryFile, "lessons/1.md", ".remit/library/books/abc/lessons/1.md"
+	history := func(s *workspace) string {
+		found, err := filepath.Glob(s.path(".remit/library/.history/abc/log/lessons/1.md/*.json"))
+		s.check(err)
+		return found[len(found)-1]
+	}
+	for name, tc := range map[string]struct {
+		edit func(s *workspace)
+		want string // "" is no problem
+		note string
+	}{
+		"nothing": {edit: func(*workspace) {}},
+		"a line is removed": {
+			edit: func(s *workspace) { s.write(file, strings.Join(s.memory(memoryFile)[1:], "\n")+"\n") },
+			want: memoryFile + ": the entry of call",
+		},
+		"one of two equal lines is removed": {
+			edit: func(s *workspace) { s.write(file, strings.Join(s.memory(memoryFile)[:2], "\n")+"\n") },
+			want: memoryFile + ": the entry of call",
+		},
+		"a line is typed": {
+			edit: func(s *workspace) { s.write(file, s.read(file)+`{"typed":true}`+"\n") },
+			note: memoryFile + ": people have typed line 4",
+		},
+		"a line is typed above": {
+			edit: func(s *workspace) { s.write(file, `{"typed":true}`+"\n"+s.read(file)) },
+			note: memoryFile + ": people have typed line 1",
+		},
+		"a lesson is edited":  {edit: func(s *workspace) { s.write(lessonFile, "mine") }, want: "books/abc/lessons/1.md: its content is not"},
+		"a lesson is deleted": {edit: func(s *workspace) { s.check(os.Remove(s.path(lessonFile))) }, want: "books/abc/lessons/1.md: its content is not"},
+		"a line of the history is deleted": {
+			edit: func(s *workspace) { s.check(os.Remove(history(s))) },
+			want: "books/abc/lessons/1.md: the history has no line of call",
+		},
+		"a line of the history is added": {
+			edit: func(s *workspace) {
+				s.write(".remit/library/.history/abc/log/lessons/1.md/21000101T000000000000000-00000000.eve.json", "{}")
+			},
+			want: "21000101T000000000000000-00000000.eve.json: this line of the history has no record",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newWorkspace(t, nil)
+			w := s.serve("--toolsets", "learning-os,books", "--approve", "auto")
+			for _, n := range []int{1, 2, 2} {
+				w.post("/tools/write_memory_entry", fmt.Sprintf(`{"file":%q,"entry":{"timestamp":"2026-01-09T10:30:00Z","type":"task","n":%d}}`, memoryFile, n), nil)
+				w.post("/tools/write_content", fmt.Sprintf(`{"book_id":"abc","path":%q,"content":"%d"}`, lesson, n), nil)
+			}
+			w.end()
+			tc.edit(s)
+			got := s.remit("audit", "verify", "--json")
+			var result struct{ Problems, Notes []string }
+			s.check(json.Unmarshal([]byte(got.out), &result))
+			check := func(what string, found []string, want string) {
+				if want == "" && len(found) == 0 || want != "" && len(found) == 1 && strings.Contains(found[0], want) {
+					return
+				}
+				t.Errorf("%s: %q, want %q", what, found, want)
+			}
+			check("problems", result.Problems, tc.want)
+			check("notes", result.Notes, tc.note)
+			if (got.code == 0) != (tc.want == "") {
+				t.Errorf("exit code %d", got.code)
+			}
+		})
+	}
+}

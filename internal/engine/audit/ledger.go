@@ -170,3 +170,15 @@ func readFrom(ctx context.Context, records Reader, from []Place, visit func(line
 	}
 	return nil
 }
+
+// ReadAll reads all records.
+func (l *Ledger) ReadAll(ctx context.Context, records Reader) error {
+	return readFrom(ctx, records, nil, l.Add)
+}
+
+// Comparison is the result of comparing a store with the records.
+type Comparison struct {
+	// Problems names changes that have no record, and recorded changes that are not there.
+	Problems []string `json:"problems"`
+	Notes    []string `json:"notes"` // what people have added by hand, which is no problem
+}
