@@ -5,53 +5,91 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"os"
 	"path"
-	"sync"
-	"time"
 
+	"remit/internal/contract"
 	"remit/internal/engine/audit"
 )
 
-// announceTimeout is how long the records of a batch may take to reach the disk.
-const announceTimeout = 10 * time.Second
-
-// announce stores the records of the calls that append the entries of a batch, with the places of
-// the entries, and returns the entries whose records are on disk. The records of a batch share a
-// sync. The file stays locked meanwhile, so that the places stay right.
-func (l *Log) announce(batch []*Ticket) []*Ticket {
-	ctx, cancel := context.WithTimeout(context.Background(), announceTimeout)
-	defer cancel()
-	at := l.file.known.size + l.file.open
-	if l.file.open > 0 {
-		at++ // the last line gets its newline
-	}
-	errs := make([]error, len(batch))
-	var all sync.WaitGroup
-	for i, t := range batch {
-		if t.effect != nil {
-			change := l.file.change(t.body, at)
-			all.Go(func() { t.step, errs[i] = t.effect.Begin(ctx, change) })
-		}
-		at += int64(len(t.body)) + 1
-	}
-	all.Wait()
-	for i, t := range batch {
-		if l.failed(t, errs[i]) { // the entries after it would not be at their places
-			for _, later := range batch[i+1:] {
-				later.step.Report(audit.NotMade)
-				l.failed(later, errs[i])
-			}
-			return batch[:i]
-		}
-	}
-	return batch
+// announce stores the record of the call that appends an entry, and then lets the log take it. It
+// runs in the goroutine of the caller, so that the records of many calls share a sync, while the
+// log writes the entries before.
+func (t *Ticket) announce(ctx context.Context, e *audit.Effect, c audit.Change) {
+	defer close(t.announced)
+	t.step, t.refusal = e.Begin(ctx, c)
 }
 
-// change describes an entry that is appended at a place.
-func (s *file) change(body []byte, at int64) audit.Change {
+// isAnnounced reports whether an entry may be taken.
+func (t *Ticket) isAnnounced() bool {
+	if t.announced == nil {
+		return true
+	}
+	select {
+	case <-t.announced:
+		return true
+	default:
+		return false
+	}
+}
+
+// awaitAnnounced waits until the first entry may be taken. Later ones wait for it, because entries
+// keep their order.
+func (l *Log) awaitAnnounced() {
+	l.mu.Lock()
+	first := l.queue.first
+	l.mu.Unlock()
+	if first.announced != nil {
+		<-first.announced
+	}
+}
+
+// changeOf describes an entry that will be appended to a file.
+func (m *Memory) changeOf(file string, l *Log, body []byte) audit.Change {
 	sum := sha256.Sum256(body)
 	return audit.Change{
-		Store: audit.MemoryStore, Op: "append", Path: path.Base(s.Name), At: at, Size: int64(len(body)),
+		Store: audit.MemoryStore, Op: "append", Path: path.Base(file), At: m.endOf(file, l), Size: int64(len(body)),
 		Lines: 1 + bytes.Count(body, []byte{'\n'}), New: hex.EncodeToString(sum[:]),
 	}
+}
+
+// fileEnd is where the whole lines of a file end.
+type fileEnd struct {
+	path string
+	size int64
+}
+
+// noteEnd notes where the file ends after a batch.
+func (l *Log) noteEnd() {
+	var end *fileEnd
+	if l.file.f != nil {
+		end = &fileEnd{l.file.f.Name(), l.file.known.size}
+	}
+	l.end.Store(end)
+}
+
+// endOf returns where the whole lines of a file end, or an earlier place: the next entry is written
+// there or later, also if a torn last line is removed before.
+func (m *Memory) endOf(file string, l *Log) int64 {
+	if known := l.end.Load(); known != nil {
+		if info, err := os.Lstat(known.path); err == nil && info.Size() == known.size {
+			return known.size
+		}
+	}
+	f, err := m.Reader.OpenRead(path.Join(m.Folder, file), &contract.PathPolicy{})
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return 0
+	}
+	const atMost = 64 << 10
+	text := make([]byte, min(info.Size(), atMost))
+	from := info.Size() - int64(len(text))
+	if err := readFull(f, text, from); err != nil {
+		return 0
+	}
+	return from + int64(bytes.LastIndexByte(text, '\n')) + 1
 }

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"remit/internal/engine/audit"
 )
@@ -61,6 +62,8 @@ type Log struct {
 	closed  bool
 	stopped chan struct{} // nil until the first Append starts the goroutine
 	err     error         // the last failure of an entry that need not be durable
+
+	end atomic.Pointer[fileEnd] // nil while it is not known
 }
 
 // New returns a log. It opens nothing before the first Append.
@@ -142,17 +145,18 @@ func (l *Log) await() bool {
 // entries that arrive while it waits for the lock still join, and entries withdrawn meanwhile are
 // left out.
 func (l *Log) commit() {
+	l.awaitAnnounced()
 	runtime.Gosched() // let callers that the last batch answered join this one
 	err := l.file.begin()
 	batch := l.take()
 	if err == nil {
 		batch = slices.DeleteFunc(batch, l.refused)
-		batch = l.announce(batch)
 	}
 	if err == nil && len(batch) > 0 {
 		err = l.file.store(batch)
 	}
 	l.answer(batch, l.file.end(err))
+	l.noteEnd()
 }
 
 // take moves the oldest entries out of the queue, without the withdrawn ones.
@@ -160,8 +164,12 @@ func (l *Log) take() []*Ticket {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var batch []*Ticket
-	for len(batch) < maxBatch && l.queue.first != nil {
-		if t := l.queue.pop(); !t.settled {
+	for len(batch) < maxBatch && l.queue.first != nil && l.queue.first.isAnnounced() {
+		t := l.queue.pop()
+		if !t.settled && t.refusal != nil {
+			t.settle(Position{}, t.refusal)
+		}
+		if !t.settled {
 			t.taken = true
 			batch = append(batch, t)
 		}
@@ -179,6 +187,7 @@ func (l *Log) failed(t *Ticket, err error) bool {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	t.step.Report(audit.NotMade)
 	t.settle(Position{}, err)
 	return true
 }

@@ -27,12 +27,19 @@ var _ learning.Memory = (*Memory)(nil)
 func (m *Memory) Append(
 	ctx context.Context, file string, entry []byte, follows *learning.Extent,
 ) (wait func(context.Context) (learning.Position, error)) {
-	ticket := &Ticket{body: entry, durable: true, effect: audit.EffectFrom(ctx)}
+	ticket, effect, log := &Ticket{body: entry, durable: true}, audit.EffectFrom(ctx), m.log(file)
 	if follows != nil {
 		ticket.check = follows.Check
 	}
-	m.log(file).append(ticket)
+	if effect != nil {
+		ticket.announced = make(chan struct{})
+	}
+	log.append(ticket)
+	queued := !ticket.settled
 	return func(ctx context.Context) (learning.Position, error) {
+		if effect != nil && queued {
+			ticket.announce(ctx, effect, m.changeOf(file, log, entry))
+		}
 		place, err := ticket.Wait(ctx)
 		return learning.Position(place), err
 	}

@@ -19,8 +19,12 @@ type Ticket struct {
 	body    []byte
 	durable bool
 	check   func(io.ReaderAt) error // nil if the entry is stored in any case
-	effect  *audit.Effect           // of the call that appends it; nil for an audit record
-	step    *audit.Step             // set when the record of the call is on disk
+
+	// announced is closed when the record of the call is on disk, or has failed with refusal. It is
+	// nil for an entry without a call. The entry is not taken before.
+	announced chan struct{}
+	step      *audit.Step
+	refusal   error
 
 	// The log's mutex guards the fields below, except that place belongs to the goroutine while the
 	// ticket is taken, and nothing changes after the ticket is settled.
@@ -66,6 +70,7 @@ func (t *Ticket) withdraw(err error) {
 	t.log.mu.Lock()
 	defer t.log.mu.Unlock()
 	if !t.taken && !t.settled {
+		t.step.Report(audit.NotMade)
 		t.settle(Position{}, err)
 	}
 }
