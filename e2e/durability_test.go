@@ -166,11 +166,11 @@ func (s *workspace) logLines() (lines []string, tail string) {
 }
 
 // checkAudited fails the test unless the hash chain is intact and every acknowledged entry has an
-// audit record.
+// audit record. After a kill that may be the one that says that the call has begun.
 func (s *workspace) checkAudited(acks []ack) {
 	s.t.Helper()
 	s.verifyAudit()
-	got := s.remit("audit", "list", "--json", "--limit", "100000", "--tool", "write_memory_entry", "--outcome", "ok")
+	got := s.remit("audit", "list", "--json", "--limit", "100000", "--tool", "write_memory_entry")
 	var records []struct {
 		Arguments struct {
 			Entry struct {

@@ -55,12 +55,23 @@ type anchoredRecords struct {
 	anchor *anchor
 	tips   *tipKeeper   // nil for a shared database
 	place  func() error // returns an error if the folder of the records is gone
+	announced *announcements
 }
 
 // Write stores one record.
 func (r *anchoredRecords) Write(ctx context.Context, record *audit.Record, durable bool) error {
+	begins := record.Outcome == audit.Begun
+	if begins {
+		if err := r.announced.begin(ctx, record); err != nil {
+			return err
+		}
+	}
 	err := r.Log.Write(ctx, record, durable)
+	if !begins {
+		r.announced.end(record, err)
+	}
 	r.tips.touch()
+	r.announced.start()
 	return err
 }
 
@@ -77,6 +88,7 @@ func (r *anchoredRecords) Ready(now time.Time) error {
 
 // reportLost logs that audit records were lost, because no caller gets that error.
 func (a *App) reportLost(err error) {
+	a.announced.lose()
 	if a.isDoubt(err) {
 		return
 	}

@@ -104,6 +104,8 @@ type App struct {
 	root       *workspace.Root
 	storage    *storage
 	records    *anchoredRecords
+	announced  *announcements
+	process    *process
 	waiting    *approvals
 	desk       *approval.Desk
 	identities *identities
@@ -183,10 +185,11 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	if file, ok := sqlstore.File(s.Database); ok && filepath.Dir(file) == s.Data {
 		data.mayCreate = a.anchor.mayCreate
 	}
+	a.process = newProcess(data)
 	if store.isShared() {
 		a.storage, store.records = sharedStorage(root, store.open, a.reportLost)
 	} else {
-		a.storage = localStorage(s, root, data, store, a.reportLost)
+		a.storage = localStorage(s, root, data, a.process, store, a.reportLost)
 	}
 	store.outbox = a.storage.outbox
 	store.outbox.Sweep = a.sweepOutbox
@@ -205,7 +208,11 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	if !store.isShared() {
 		a.tips = &tipKeeper{records: a.storage.audit, keys: a.keys.Workspace(a.anchor.root), place: data.check, now: time.Now, log: log}
 	}
-	a.records = &anchoredRecords{&audit.Log{Storage: a.storage.records}, a.anchor, a.tips, a.storage.checkRecords}
+	a.records = &anchoredRecords{
+		Log: &audit.Log{Storage: a.storage.records}, anchor: a.anchor, tips: a.tips, place: a.storage.checkRecords,
+	}
+	a.announced = a.newAnnouncements()
+	a.records.announced = a.announced
 	a.passkeys = a.newPasskeys()
 	a.waiting = &approvals{
 		mode: s.Approve, anchor: a.anchor, database: store, page: a.approvalPage, audit: a.records, passkeys: a.passkeys,
@@ -357,22 +364,6 @@ func (a *App) Knowledge() *knowledge.Index { return a.knowledge }
 // PingDatabase connects to the database before any call depends on it.
 func (a *App) PingDatabase(ctx context.Context) error { return a.database.reach(ctx) }
 
-// AuditRecords returns a reader of the audit records.
-func (a *App) AuditRecords() audit.Reader {
-	return drainedRecords{a.storage.audit, func(ctx context.Context) {
-		if err := a.storage.drain(ctx); err != nil {
-			a.log.Warn("audit records of the newest calls may be missing in what is read", "error", err)
-		}
-	}}
-}
-
-// sweepOutbox moves audit records to the chain that were left in the outbox.
-func (a *App) sweepOutbox(ctx context.Context) {
-	if err := a.storage.sweep(ctx); err != nil {
-		a.log.Debug("audit records are still in the outbox of the database", "error", err)
-	}
-}
-
 // CallIndex returns the index of the calls in the audit records.
 func (a *App) CallIndex() *auditindex.Index { return a.calls }
 
@@ -389,10 +380,15 @@ func (a *App) Close() error {
 	for _, l := range a.stats.Snapshot() {
 		a.log.Info("calls", "tool", l.Tool, "outcome", l.Outcome, "calls", l.Calls, "p50", l.P50, "p95", l.P95, "p99", l.P99)
 	}
+	a.announced.stop()
 	err := errors.Join(a.closeKnowledge(), a.code.close(), a.storage.memoryEnd.Close())
 	a.storage.outbox.Close()
-	if auditErr := a.storage.recordsEnd.Close(); auditErr != nil && !a.isDoubt(auditErr) {
+	auditErr := a.announced.close()
+	if auditErr = errors.Join(auditErr, a.storage.recordsEnd.Close()); auditErr != nil && !a.isDoubt(auditErr) {
 		a.log.Warn("audit records of reads were lost", "error", auditErr)
+	}
+	if err := a.process.end(); err != nil {
+		a.log.Debug("cannot remove the file of this process", "error", err)
 	}
 	a.tips.close()
 	a.stores.close()

@@ -203,6 +203,11 @@ func spentLink(l signedurl.Link) string { return "upload " + l.ID }
 // Ready implements signedurl.Guard.
 func (g *linkGuard) Ready() error { return g.app.options.Audit.Ready(time.Now()) }
 
+// Context implements signedurl.Guard.
+func (g *linkGuard) Context(ctx context.Context, u *engine.LinkUse) context.Context {
+	return g.app.engine.LinkContext(ctx, u)
+}
+
 // Record implements signedurl.Guard.
 func (g *linkGuard) Record(ctx context.Context, u *engine.LinkUse) error {
 	return g.app.engine.RecordLink(ctx, u)

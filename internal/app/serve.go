@@ -43,6 +43,7 @@ func (a *App) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error
 	loopback := &signedurl.Loopback{Serve: a.serveLinks}
 	a.serveOwnLinks(loopback.Base)
 	a.links.ends = a.settings.PublicURL == ""
+	a.announced.start()
 	return errors.Join(server.ServeStdio(ctx, cli.LocalPrincipal, in, out), finish(ctx, server), loopback.Close())
 }
 
@@ -147,6 +148,7 @@ func (a *App) Serve(ctx context.Context, ready func(url string)) error {
 		return errors.Join(err, l.Close())
 	}
 	ready(a.listening)
+	a.announced.start()
 	a.warnForeignTokens(ctx)
 	if err := a.anchor.check(ctx); err != nil {
 		a.log.Warn("nothing is written until the data of this workspace is known to be its own", "error", err)

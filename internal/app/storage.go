@@ -43,6 +43,9 @@ type storage struct {
 	// Each returns an error if its folder is not the one that was used before.
 	checkMemory, checkRecords func() error
 
+	// flush makes the records durable that nobody waits for.
+	flush func(context.Context) error
+
 	memoryEnd, recordsEnd io.Closer
 }
 
@@ -51,20 +54,20 @@ type storage struct {
 const sharedPlace = "shared"
 
 // localStorage stores everything on this machine.
-func localStorage(s cli.Settings, root *workspace.Root, data *dataFolder, database *database, lost func(error)) *storage {
+func localStorage(s cli.Settings, root *workspace.Root, data *dataFolder, process *process, database *database, lost func(error)) *storage {
 	memory := filesOf(root)
 	folder := os.DirFS(filepath.Join(s.Data, "audit"))
 	files := preparedFiles{data, "audit"}
 	daily := &memlog.Daily{Files: files, Folder: folder, Place: data.id, OnLost: lost}
-	records := &localRecords{process: newProcess(data), daily: daily}
+	records := &localRecords{daily: daily}
 	source := recordSource(s)
-	outbox := &sqlstore.Outbox{Owner: records.process.id + "@" + source, Begin: records.process.begin}
+	outbox := &sqlstore.Outbox{Owner: process.id + "@" + source, Begin: process.begin}
 	records.FileRecords = sqlstore.FileRecords{
 		Storage: daily, Chain: audit.Folder{FS: folder}, Outbox: outbox, Open: database.open, Exists: database.exists,
 		Flush: daily.Flush, Sync: func(day string) error { return syncFile(files, audit.FileOf(day)) },
 		IsOurs: func(owner string) (ours, ended bool) {
 			id, of, _ := strings.Cut(owner, "@")
-			return of == source, of == source && records.process.hasEnded(id)
+			return of == source, of == source && process.hasEnded(id)
 		},
 	}
 	daily.OnReplaced = records.Replaced
@@ -76,6 +79,10 @@ func localStorage(s cli.Settings, root *workspace.Root, data *dataFolder, databa
 			return orNil(root.CheckPath(name, policy))
 		},
 		checkMemory: memory.Ready, checkRecords: data.check,
+		flush: func(ctx context.Context) error {
+			daily.Flush()
+			return syncRecords(ctx, audit.Folder{FS: folder}, files)
+		},
 		memoryEnd: memory, recordsEnd: records,
 	}
 }
@@ -89,7 +96,7 @@ func sharedStorage(root *workspace.Root, database sqlstore.Source, lost func(err
 		place: sharedPlace, memory: memory, records: records, audit: database.RecordReader(),
 		outbox: &sqlstore.Outbox{Owner: rand.Text()}, sweep: records.Sweep, drain: records.Drain,
 		source: sharedPlace, limiter: &localLimiter{database.Limiter(), ratelimit.NewMemory()},
-		checkPath:   checkShared(root, memory),
+		checkPath: checkShared(root, memory), flush: records.Flush,
 		checkMemory: func() error { return nil }, checkRecords: func() error { return nil },
 		memoryEnd: memory, recordsEnd: records,
 	}, records
@@ -98,13 +105,12 @@ func sharedStorage(root *workspace.Root, database sqlstore.Source, lost func(err
 // localRecords stores the records of this process in files.
 type localRecords struct {
 	sqlstore.FileRecords
-	process *process
 	daily   *memlog.Daily
 }
 
 // Close moves the records that are in the database to the files, and closes these.
 func (r *localRecords) Close() error {
-	return errors.Join(r.FileRecords.Close(), r.daily.Close(), r.process.end())
+	return errors.Join(r.FileRecords.Close(), r.daily.Close())
 }
 
 // syncFile makes a file durable.
@@ -126,6 +132,22 @@ type drainedRecords struct {
 func (r drainedRecords) Days(ctx context.Context) ([]audit.Day, error) {
 	r.drain(ctx)
 	return r.Reader.Days(ctx)
+}
+
+// AuditRecords returns a reader of the audit records.
+func (a *App) AuditRecords() audit.Reader {
+	return drainedRecords{a.storage.audit, func(ctx context.Context) {
+		if err := a.storage.drain(ctx); err != nil {
+			a.log.Warn("audit records of the newest calls may be missing in what is read", "error", err)
+		}
+	}}
+}
+
+// sweepOutbox moves audit records to the chain that were left in the outbox.
+func (a *App) sweepOutbox(ctx context.Context) {
+	if err := a.storage.sweep(ctx); err != nil {
+		a.log.Debug("audit records are still in the outbox of the database", "error", err)
+	}
 }
 
 // recordSource names the records of a workspace in the index of calls. A database in the data

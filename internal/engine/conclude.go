@@ -33,7 +33,8 @@ func (w *work) conclude(ctx context.Context, answer jsontree.Value, err error) R
 		result.fail(w.withPath(contract.AsError(err)))
 	}
 	record := w.record(&result, took)
-	durable := w.wrote() && !record.InOutbox
+	// A call that has begun has a durable record already; recovery adds its outcome after a crash.
+	durable := w.wrote() && !record.InOutbox && !w.effect.HasBegun()
 	if auditErr := w.engine.writeAudit(ctx, record, durable); auditErr != nil && durable && result.Err == nil {
 		result.fail(contract.Errorf(contract.Unavailable,
 			"The call was carried out, but its audit record could not be written; do not repeat it").Because(auditErr))
@@ -106,10 +107,8 @@ func (w *work) record(result *Result, took time.Duration) *audit.Record {
 		Duration:  took,
 		Bytes:     len(result.Body),
 	}
-	if w.effect != nil {
-		r.Call = w.effect.Call
-		r.InOutbox = result.Err == nil && w.effect.IsInOutbox()
-	}
+	w.effect.AddTo(r)
+	r.InOutbox = result.Err == nil && w.effect.IsInOutbox()
 	return r
 }
 

@@ -36,23 +36,42 @@ type LinkUse struct {
 	Admitted bool
 	Effect   bool  // something may have been stored, so the record is durable
 	Err      error // why it failed
+
+	effect *audit.Effect // nil unless LinkContext was called
+}
+
+// record returns the record of a use that succeeded.
+func (u *LinkUse) record() *audit.Record {
+	args := jsontree.Obj(jsontree.M("path", jsontree.Str(truncate(u.Path))), jsontree.M("address", jsontree.Str(u.Address)))
+	if u.Link != "" {
+		args.Members = append(args.Members, jsontree.M("link", jsontree.Str(u.Link)))
+	}
+	if u.Kind == UploadLink && u.Admitted {
+		args.Members = append(args.Members, jsontree.M("size", jsontree.Int(u.Size)))
+	}
+	return &audit.Record{
+		Time: u.Started, Principal: u.Principal, Frontend: "http", Client: truncate(u.Client), Tool: string(u.Kind),
+		Arguments: args, Outcome: "ok",
+	}
+}
+
+// LinkContext returns a context in which a use of a link may change something. RecordLink must
+// follow.
+func (e *Engine) LinkContext(ctx context.Context, u *LinkUse) context.Context {
+	u.effect = audit.NewEffect(u.record(), e.Audit)
+	return audit.WithEffect(ctx, u.effect)
 }
 
 // RecordLink records the use of a link. The error means that the record of an
 // effect could not be written.
 func (e *Engine) RecordLink(ctx context.Context, u *LinkUse) error {
-	now, outcome := e.Now(), "ok"
-	args := jsontree.Obj(jsontree.M("path", jsontree.Str(truncate(u.Path))), jsontree.M("address", jsontree.Str(u.Address)))
-	add := func(name string, value jsontree.Value) { args.Members = append(args.Members, jsontree.M(name, value)) }
-	if u.Link != "" {
-		add("link", jsontree.Str(u.Link))
-	}
-	if u.Kind == UploadLink && u.Admitted {
-		add("size", jsontree.Int(u.Size))
+	now, record := e.Now(), u.record()
+	add := func(name string, value jsontree.Value) {
+		record.Arguments.Members = append(record.Arguments.Members, jsontree.M(name, value))
 	}
 	if u.Err != nil {
 		failure := contract.AsError(u.Err)
-		outcome = string(failure.Kind)
+		record.Outcome = string(failure.Kind)
 		add("reason", jsontree.Str(failure.Message))
 	}
 	if !u.Admitted {
@@ -64,13 +83,12 @@ func (e *Engine) RecordLink(ctx context.Context, u *LinkUse) error {
 			add("left_out", jsontree.Int(int64(left)))
 		}
 	}
-	record := &audit.Record{
-		Time: u.Started, Principal: u.Principal, Frontend: "http", Client: truncate(u.Client), Tool: string(u.Kind),
-		Arguments: args, Outcome: outcome, Duration: now.Sub(u.Started), Bytes: int(u.Sent),
-	}
-	err := e.writeAudit(ctx, record, u.Effect)
-	e.Log.DebugContext(ctx, "link", "tool", record.Tool, "caller", u.Principal, "outcome", outcome, "took", record.Duration, "bytes", u.Sent)
-	if !u.Effect {
+	record.Duration, record.Bytes = now.Sub(u.Started), int(u.Sent)
+	u.effect.AddTo(record)
+	durable := u.Effect && !u.effect.HasBegun()
+	err := e.writeAudit(ctx, record, durable)
+	e.Log.DebugContext(ctx, "link", "tool", record.Tool, "caller", u.Principal, "outcome", record.Outcome, "took", record.Duration, "bytes", u.Sent)
+	if !durable {
 		return nil // writeAudit has logged it
 	}
 	return err

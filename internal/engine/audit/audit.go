@@ -24,7 +24,7 @@ type Record struct {
 	Tool      string // set/name
 	Version   string // of the contract
 	Arguments jsontree.Value
-	Outcome   string // ok, replayed, asked, or the kind of failure
+	Outcome   string // ok, replayed, asked, the kind of failure, Begun, or that of recovery
 	// Approved says what let a call pass that needs approval: the id of the request that a person
 	// approved, ByTerminal, or ByMode. It is "" for all other calls.
 	Approved string
@@ -32,8 +32,13 @@ type Record struct {
 	// of the database name it.
 	Call string
 	// Effect says what is about to be changed; only with the outcome Begun.
-	Effect   jsontree.Value
-	Duration time.Duration
+	Effect jsontree.Value
+	Owner  string // the process that makes the change; only with the outcome Begun
+	// Undone and Unknown are the numbers of the announced changes that were not made, and of those
+	// of which it is not known. All other announced changes of the call were made.
+	Undone, Unknown []int
+	Recovered       bool // the process ended before; another one found out what it had changed
+	Duration        time.Duration
 	Bytes    int // size of the answer
 	// InOutbox means that the outbox of the database holds a record of the call, as if it
 	// succeeded. This one takes its place in the chain. It is not encoded.
@@ -123,6 +128,14 @@ func (r *Record) encode() []byte {
 	if r.Effect.Kind != jsontree.Null {
 		b = append(b, `,"effect":`...)
 		b = r.Effect.Append(b)
+	}
+	if r.Owner != "" {
+		b = appendText(b, "owner", r.Owner)
+	}
+	b = appendNumbers(b, "undone", r.Undone)
+	b = appendNumbers(b, "unknown", r.Unknown)
+	if r.Recovered {
+		b = append(b, `,"recovered":true`...)
 	}
 	b = append(b, `,"micros":`...)
 	b = strconv.AppendInt(b, r.Duration.Microseconds(), 10)

@@ -15,7 +15,7 @@ import (
 //
 // A store that changes a database adds the record to the outbox of that database, in the same
 // transaction. A store that changes something else calls Begin first: if that record cannot be
-// stored, nothing is changed.
+// stored, nothing is changed. After a crash, Recovery finds out whether it was.
 type Effect struct {
 	// Call identifies the call in records, in the outbox and in the histories of stores. It is
 	// random.
@@ -24,6 +24,7 @@ type Effect struct {
 	record Record // of the call, as if it succeeded
 	writer Writer
 	state  atomic.Uint32
+	steps  steps
 }
 
 // Writer writes records. Log is one.
@@ -34,7 +35,6 @@ type Writer interface {
 // The states of an effect.
 const (
 	untouched = iota // nothing was changed yet
-	begun            // a record with the outcome Begun is stored
 	adding           // a transaction was started that changes something and adds the record
 	inOutbox         // such a transaction was committed
 )
@@ -49,6 +49,12 @@ func NewEffect(r *Record, writer Writer) *Effect {
 	e := &Effect{Call: rand.Text(), record: *r, writer: writer}
 	e.record.Call = e.Call
 	return e
+}
+
+// SetRecord replaces the record of the call. It must not run at the same time as another method.
+func (e *Effect) SetRecord(r *Record) {
+	e.record = *r
+	e.record.Call = e.Call
 }
 
 type effectKey struct{}
@@ -72,21 +78,21 @@ func IsEffectKey(key any) bool {
 }
 
 // Begin stores a record that says what is about to be changed outside of the database, and returns
-// when it is on disk. change describes it such that recovery can find out whether it was made; it
-// holds hashes and sizes, no content. Begin does nothing if ctx carries no effect.
-func Begin(ctx context.Context, change jsontree.Value) error {
-	e := EffectFrom(ctx)
+// when it is on disk. The caller reports to the step whether the change was made. Begin does
+// nothing if the effect is nil.
+func (e *Effect) Begin(ctx context.Context, c Change) (*Step, error) {
 	if e == nil {
-		return nil
+		return nil, nil
 	}
+	step := &Step{e, e.steps.add()}
 	r := e.record
-	r.Outcome, r.Effect = Begun, change
+	r.Outcome, r.Effect = Begun, c.value(step.number)
 	if err := e.writer.Write(ctx, &r, true); err != nil {
-		return contract.Errorf(contract.Unavailable,
+		step.Report(NotMade)
+		return nil, contract.Errorf(contract.Unavailable,
 			"The audit record cannot be written, so nothing was changed; try again later").Because(err)
 	}
-	e.state.CompareAndSwap(untouched, begun)
-	return nil
+	return step, nil
 }
 
 // Start returns the effect of something that is not a call of a tool, and a context that carries
@@ -126,7 +132,9 @@ func (e *Effect) OutboxRecord() []byte {
 	if e.state.Load() != inOutbox { // an earlier transaction of the call may have added it
 		e.state.Store(adding)
 	}
-	return e.record.encode()
+	r := e.record
+	e.AddTo(&r)
+	return r.encode()
 }
 
 // Committed notes that a transaction of the call was committed. If it has added the record to the
@@ -151,9 +159,6 @@ func (e *Effect) Conclude(ctx context.Context, failed error) error {
 	}
 	return err
 }
-
-// HasBegun reports whether a record of the call is stored already with the outcome Begun.
-func (e *Effect) HasBegun() bool { return e != nil && e.state.Load() == begun }
 
 // IsInOutbox reports whether the outbox of the database holds the record of the call, or has held
 // it.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine/audit"
 	"remit/internal/engine/audit/auditindex"
+	"remit/internal/visible"
 )
 
 func (p *Program) auditList() *cobra.Command {
@@ -44,7 +46,7 @@ func (p *Program) auditList() *cobra.Command {
 
 // outcomes returns the outcomes of calls in the audit log.
 func outcomes() []string {
-	known := []string{"ok", "replayed", "asked"}
+	known := []string{"ok", "replayed", "asked", audit.Begun, audit.Undone, audit.Partly, audit.Doubt}
 	for _, kind := range contract.Kinds() {
 		known = append(known, string(kind))
 	}
@@ -71,24 +73,86 @@ func (p *Program) printRecords(records []jsontree.Value) {
 	t.write(p.Stdout)
 }
 
+// Proof compares memory files and books with the records.
+type Proof interface {
+	// Add reads the next record.
+	Add(record []byte) error
+	// Compare compares the stores with the records.
+	Compare(ctx context.Context, report func(Progress)) (Proved, error)
+}
+
+// Proved is the result of a Proof.
+type Proved struct {
+	Records int `json:"records"`
+	Changes int `json:"changes"` // of memory files and books, as recorded
+	Running int `json:"running"` // calls that have begun and not ended
+	audit.Comparison
+}
+
 func (p *Program) auditVerify() *cobra.Command {
-	return &cobra.Command{
+	return p.withJSON("print as JSON", &cobra.Command{
 		Use:     "verify",
 		Aliases: []string{"check"},
 		Args:    cobra.NoArgs,
 		RunE: p.with(func(c *cobra.Command, w Workspace, _ []string) error {
-			count, err := audit.Verify(c.Context(), w.AuditRecords(), w.RecordCheck(c.Context()))
-			if broken, ok := errors.AsType[*audit.BrokenError](err); ok {
-				return fmt.Errorf("the audit log is broken at %w (the %d records before it are intact)", broken, count)
-			}
+			bar := p.bar("Verifying")
+			proved, err := verify(c.Context(), w, bar.update)
+			bar.end()
 			if err != nil {
 				return err
 			}
-			if err := w.CheckTip(c.Context()); err != nil {
-				return fmt.Errorf("the hash chain of %d records is intact, but its end is not: %w", count, err)
+			if err := p.show(proved, func() { p.printProved(&proved) }); err != nil || len(proved.Problems) == 0 {
+				return err
 			}
-			fmt.Fprintf(p.Stdout, "%d records: the hash chain is intact.\n", count)
-			return nil
+			return failure{ExitFailed}
 		}),
+	})
+}
+
+// verify checks the hash chain, its end, and that the records say what was changed.
+func verify(ctx context.Context, w Workspace, report func(Progress)) (proved Proved, err error) {
+	proof, err := w.NewProof(ctx)
+	if err != nil {
+		return proved, err
+	}
+	read := int64(0)
+	count, err := audit.Verify(ctx, w.AuditRecords(), w.RecordCheck(ctx), proof.Add, func([]byte) error {
+		read++
+		report(Progress{Done: read, Unit: "records"})
+		return nil
+	})
+	if broken, ok := errors.AsType[*audit.BrokenError](err); ok {
+		return proved, fmt.Errorf("the audit log is broken at %w (the %d records before it are intact)", broken, count)
+	}
+	if err != nil {
+		return proved, err
+	}
+	if err := w.CheckTip(ctx); err != nil {
+		return proved, fmt.Errorf("the hash chain of %d records is intact, but its end is not: %w", count, err)
+	}
+	proved, err = proof.Compare(ctx, report)
+	proved.Records = count
+	return proved, err
+}
+
+// maxProblems is how many problems are printed for people.
+const maxProblems = 20
+
+func (p *Program) printProved(r *Proved) {
+	fmt.Fprintf(p.Stdout, "%d records: the hash chain is intact.\n", r.Records)
+	if r.Changes > 0 && len(r.Problems) == 0 {
+		fmt.Fprintf(p.Stdout, "%s of memory files and books: each has its record, and each record its change.\n", plural(r.Changes, "change"))
+	}
+	if r.Running > 0 {
+		fmt.Fprintf(p.Stdout, "%s in progress.\n", plural(r.Running, "call"))
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintf(p.Stdout, "Note: %s\n", visible.Line(note))
+	}
+	for _, problem := range r.Problems[:min(len(r.Problems), maxProblems)] {
+		fmt.Fprintf(p.Stdout, "Problem: %s\n", visible.Line(problem))
+	}
+	if more := len(r.Problems) - maxProblems; more > 0 {
+		fmt.Fprintf(p.Stdout, "%s more; list them with --json.\n", plural(more, "problem"))
 	}
 }

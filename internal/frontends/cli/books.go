@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"remit/internal/contract"
+	"remit/internal/engine/audit"
 	"remit/internal/toolsets/books"
 	"remit/internal/visible"
 )
@@ -42,7 +43,9 @@ func (b *bookCommands) change(name string, body func(cmd *cobra.Command, c *book
 			return usageError{err}
 		}
 		return b.with(func(cmd *cobra.Command, w Workspace, args []string) error {
-			c := &bookChange{b.Program, w, settings, action(name), false}
+			c := &bookChange{Program: b.Program, workspace: w, settings: settings, record: action(name)}
+			c.effect = audit.NewEffect(c.record, recorder{w.Identity()})
+			cmd.SetContext(audit.WithEffect(cmd.Context(), c.effect))
 			return b.reported(c.recorded(cmd.Context(), body(cmd, c, args)))
 		}, "books")(cmd, args)
 	}

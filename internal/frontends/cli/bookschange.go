@@ -19,8 +19,14 @@ type bookChange struct {
 	workspace Workspace
 	settings  Settings
 	record    *audit.Record
+	effect    *audit.Effect
 	permitted bool
 }
+
+// recorder writes the records of a change before it is made. It implements audit.Writer.
+type recorder struct{ Identity }
+
+func (r recorder) Write(ctx context.Context, record *audit.Record, _ bool) error { return r.Record(ctx, record) }
 
 // permit returns an error unless the change may be made: the workspace can be written, the tools
 // are not hidden, a person at the terminal agrees if one of the tools needs approval, and the
@@ -38,6 +44,7 @@ func (c *bookChange) permit(ctx context.Context, question string, tools ...strin
 		}
 	}
 	c.record.Approved = approved
+	c.effect.SetRecord(c.record)
 	err = who.CanRecord()
 	c.permitted = err == nil
 	return err
@@ -77,6 +84,7 @@ func (c *bookChange) recorded(ctx context.Context, failed error) error {
 	if failed != nil {
 		c.record.Outcome = string(contract.AsError(failed).Kind)
 	}
+	c.effect.AddTo(c.record)
 	err := c.workspace.Identity().Record(context.WithoutCancel(ctx), c.record)
 	if err != nil && failed == nil {
 		return contract.Errorf(contract.Unavailable, "The library was changed, but the audit record could not be written; "+

@@ -317,7 +317,7 @@ func TestCompletionOfValues(t *testing.T) {
 		"tasks add --priority": "low medium high " + listed,
 		"tasks edit 1 --clear": "due description " + isList,
 		"token link --role":    "viewer approver admin " + listed,
-		"audit list --outcome": "ok replayed asked invalid denied not_found conflict too_large limited pending unavailable internal " + listed,
+		"audit list --outcome": "ok replayed asked begun undone partly doubt invalid denied not_found conflict too_large limited pending unavailable internal " + listed,
 		"--root":               anyFolder, "--data": anyFolder, "man --dir": anyFolder, "contract lint": anyFolder, "contract new": anyFolder,
 		"--config": anyFile, "--tls-cert": anyFile, "--tls-key": anyFile, "books export -o": anyFile, "eval --set": anyFile,
 		"books import": anyFile, "contract diff": anyFile, "contract diff old.yaml": anyFile, "files": anyFile, "files a b": anyFile,

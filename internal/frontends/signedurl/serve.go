@@ -222,7 +222,8 @@ func (h *Handler) upload(u *use) error {
 	body := &stallReader{body: u.r.Body, control: http.NewResponseController(u.w), timeout: cmp.Or(h.StallTimeout, defaultStallTimeout)}
 	var refused error
 	// A client that disconnects after its last byte does not cancel the write.
-	err = h.Library.Receive(context.WithoutCancel(u.r.Context()), allowed, body, func(hash string) error {
+	ctx := h.Guard.Context(context.WithoutCancel(u.r.Context()), &u.LinkUse)
+	err = h.Library.Receive(ctx, allowed, body, func(hash string) error {
 		// The deadline must not interrupt a slow store.
 		_ = body.control.SetReadDeadline(time.Time{})
 		if refused = digest.check(hash); refused == nil {

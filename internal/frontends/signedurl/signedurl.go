@@ -48,6 +48,8 @@ type Guard interface {
 	Spend(ctx context.Context, l Link) (bool, error)
 	// Ready returns an error if the use of a link could not be recorded.
 	Ready() error
+	// Context returns the context in which an upload is stored, so that it is recorded first.
+	Context(ctx context.Context, u *engine.LinkUse) context.Context
 	// Record records the use of a link. The error means that something may have been stored without
 	// a record.
 	Record(ctx context.Context, u *engine.LinkUse) error

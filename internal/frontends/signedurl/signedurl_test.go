@@ -154,6 +154,8 @@ func (g *guard) Spend(_ context.Context, l signedurl.Link) (bool, error) {
 	return true, nil
 }
 
+func (g *guard) Context(ctx context.Context, _ *engine.LinkUse) context.Context { return ctx }
+
 func (g *guard) Record(_ context.Context, u *engine.LinkUse) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

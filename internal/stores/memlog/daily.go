@@ -169,7 +169,7 @@ func (d *Daily) handOver() {
 	}
 	clear(d.waiting)
 	d.waiting = d.waiting[:0]
-	if last != nil && (d.OnLost != nil || len(replaced) > 0) {
+	if last != nil {
 		d.watches.Go(func() { d.watch(last, replaced) })
 	}
 }

@@ -6,11 +6,13 @@ package memlog
 import (
 	"bytes"
 	"errors"
-	"io"
 	"os"
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
+
+	"remit/internal/engine/audit"
 )
 
 // maxBatch limits how long one batch keeps other processes from the file.
@@ -71,6 +73,8 @@ type Log struct {
 	closed  bool
 	stopped chan struct{} // nil until the first Append starts the goroutine
 	err     error         // the last failure of an entry that need not be durable
+
+	end atomic.Pointer[fileEnd] // nil while it is not known
 }
 
 // New returns a log. It opens nothing before the first Append.
@@ -87,21 +91,23 @@ func New(o Options) *Log {
 // Entries queued one after another are stored in that order. An entry that is not durable is
 // written with the next batch, but causes no sync of its own. The caller must not change body
 // afterwards.
-func (l *Log) Append(body []byte, durable bool) *Ticket { return l.append(body, durable, nil) }
+func (l *Log) Append(body []byte, durable bool) *Ticket {
+	t := &Ticket{body: body, durable: durable}
+	l.append(t)
+	return t
+}
 
-// append is Append of an entry that is stored only if check, which reads the locked file, returns
-// nil. Its error is that of the ticket otherwise.
-func (l *Log) append(body []byte, durable bool, check func(io.ReaderAt) error) *Ticket {
-	t := &Ticket{log: l, body: body, durable: durable, check: check}
+func (l *Log) append(t *Ticket) {
+	t.log = l
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case l.closed:
 		t.settle(Position{}, ErrClosed)
-		return t
-	case l.oneLine && bytes.IndexByte(body, '\n') >= 0:
+		return
+	case l.oneLine && bytes.IndexByte(t.body, '\n') >= 0:
 		t.settle(Position{}, errLineBreak)
-		return t
+		return
 	}
 	l.queue.push(t)
 	if l.stopped == nil {
@@ -109,7 +115,6 @@ func (l *Log) append(body []byte, durable bool, check func(io.ReaderAt) error) *
 		go l.run()
 	}
 	l.work.Signal()
-	return t
 }
 
 // Close writes what is queued, stops the goroutine and closes the file. Appends after Close fail
@@ -151,6 +156,7 @@ func (l *Log) await() bool {
 // entries that arrive while it waits for the lock still join, and entries withdrawn meanwhile are
 // left out.
 func (l *Log) commit() {
+	l.awaitAnnounced()
 	runtime.Gosched() // let callers that the last batch answered join this one
 	err := l.file.begin()
 	batch := l.take()
@@ -161,6 +167,7 @@ func (l *Log) commit() {
 		err = l.file.store(batch)
 	}
 	l.answer(batch, l.file.end(err))
+	l.noteEnd()
 }
 
 // take moves the oldest entries out of the queue, without the withdrawn ones.
@@ -168,8 +175,12 @@ func (l *Log) take() []*Ticket {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var batch []*Ticket
-	for len(batch) < maxBatch && l.queue.first != nil {
-		if t := l.queue.pop(); !t.settled {
+	for len(batch) < maxBatch && l.queue.first != nil && l.queue.first.isAnnounced() {
+		t := l.queue.pop()
+		if !t.settled && t.refusal != nil {
+			t.settle(Position{}, t.refusal)
+		}
+		if !t.settled {
 			t.taken = true
 			batch = append(batch, t)
 		}
@@ -178,16 +189,16 @@ func (l *Log) take() []*Ticket {
 }
 
 // refused settles an entry whose check fails.
-func (l *Log) refused(t *Ticket) bool {
-	if t.check == nil {
-		return false
-	}
-	err := t.check(l.file.f)
+func (l *Log) refused(t *Ticket) bool { return t.check != nil && l.failed(t, t.check(l.file.f)) }
+
+// failed settles an entry that is left out because of an error, and reports whether there is one.
+func (l *Log) failed(t *Ticket, err error) bool {
 	if err == nil {
 		return false
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	t.step.Report(audit.NotMade)
 	t.settle(Position{}, err)
 	return true
 }
@@ -198,6 +209,9 @@ func (l *Log) answer(batch []*Ticket, err error) {
 	for _, t := range batch {
 		if err != nil && !t.durable {
 			l.err = err
+		}
+		if err == nil {
+			t.step.Report(audit.Made)
 		}
 		t.settle(t.place, err)
 	}

@@ -3,11 +3,11 @@ package memlog
 import (
 	"context"
 	"errors"
-	"io"
 	"path"
 	"strings"
 	"sync"
 
+	"remit/internal/engine/audit"
 	"remit/internal/toolsets/learning"
 )
 
@@ -30,14 +30,21 @@ var _ learning.Memory = (*Memory)(nil)
 
 // Append implements learning.Memory.
 func (m *Memory) Append(
-	_ context.Context, file string, entry []byte, follows *learning.Extent,
-) func(context.Context) (learning.Position, error) {
-	var check func(io.ReaderAt) error
+	ctx context.Context, file string, entry []byte, follows *learning.Extent,
+) (wait func(context.Context) (learning.Position, error)) {
+	ticket, effect, log := &Ticket{body: entry, durable: true}, audit.EffectFrom(ctx), m.log(file)
 	if follows != nil {
-		check = follows.Check
+		ticket.check = follows.Check
 	}
-	ticket := m.log(file).append(entry, true, check)
+	if effect != nil {
+		ticket.announced = make(chan struct{})
+	}
+	log.append(ticket)
+	queued := !ticket.settled
 	return func(ctx context.Context) (learning.Position, error) {
+		if effect != nil && queued {
+			ticket.announce(ctx, effect, m.changeOf(file, log, entry))
+		}
 		place, err := ticket.Wait(ctx)
 		return learning.Position(place), err
 	}

@@ -3,6 +3,8 @@ package memlog
 import (
 	"context"
 	"io"
+
+	"remit/internal/engine/audit"
 )
 
 // Position is the place of an entry in its file.
@@ -17,6 +19,12 @@ type Ticket struct {
 	body    []byte
 	durable bool
 	check   func(io.ReaderAt) error // nil if the entry is stored in any case
+
+	// announced is closed when the record of the call is on disk, or has failed with refusal. It is
+	// nil for an entry without a call. The entry is not taken before.
+	announced chan struct{}
+	step      *audit.Step
+	refusal   error
 
 	// The log's mutex guards the fields below, except that place belongs to the goroutine while the
 	// ticket is taken, and nothing changes after the ticket is settled.
@@ -62,6 +70,7 @@ func (t *Ticket) withdraw(err error) {
 	t.log.mu.Lock()
 	defer t.log.mu.Unlock()
 	if !t.taken && !t.settled {
+		t.step.Report(audit.NotMade)
 		t.settle(Position{}, err)
 	}
 }

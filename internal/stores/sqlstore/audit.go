@@ -206,6 +206,9 @@ func (r *Records) reportLost(batch []*entry, err error) {
 	}
 }
 
+// Flush stores the queued records.
+func (r *Records) Flush(ctx context.Context) error { return r.queue.flush(ctx) }
+
 // Close stores the queued records. It returns an error if a record that no caller waited for could
 // not be stored.
 func (r *Records) Close() error { return r.queue.close() }

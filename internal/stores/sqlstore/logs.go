@@ -249,8 +249,8 @@ func (e *entry) wait(ctx context.Context) error {
 }
 
 // flush stores what is queued, without waiting for more. It returns when that has succeeded or
-// failed, or when ctx ends.
-func (q *lineQueue) flush(ctx context.Context) {
+// failed, or when ctx ends, which is the only error.
+func (q *lineQueue) flush(ctx context.Context) error {
 	q.mu.Lock()
 	q.start()
 	done := q.running
@@ -259,11 +259,13 @@ func (q *lineQueue) flush(ctx context.Context) {
 	}
 	q.mu.Unlock()
 	if done == nil {
-		return
+		return nil
 	}
 	select {
 	case <-done:
+		return nil
 	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 

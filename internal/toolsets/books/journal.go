@@ -16,6 +16,7 @@ import (
 
 	"remit/internal/contract"
 	"remit/internal/engine"
+	"remit/internal/engine/audit"
 )
 
 // The operations that the history records.
@@ -26,6 +27,10 @@ const (
 	opImport  = "import"
 	opRestore = "restore"
 )
+
+// opRegister is the operation that adds a book to the registry. Audit records have it, the history
+// does not.
+const opRegister = "register"
 
 // maxTries limits how often a change is tried again because others changed the file meanwhile.
 const maxTries = 50
@@ -199,20 +204,55 @@ type entry struct {
 	Old  string    `json:"old,omitempty"` // the hash of the content before; "" if there was none
 	New  string    `json:"new,omitempty"` // the hash of the content after; "" after a delete
 	Size int64     `json:"size"`
+	// The id of the call that made the change, as in its audit record; "" if it is not recorded.
+	Call string `json:"call,omitempty"`
 }
 
-// recorded keeps the old content, records the change in the history, and then makes the change. So
-// every change that was made is recorded; the record of a change that was not made is removed.
+// recorded stores the audit record of the change, keeps the old content, records the change in the
+// history, and then makes the change. So every change that was made is recorded; the record in the
+// history of a change that was not made is removed.
 func (l *Library) recorded(ctx context.Context, h location, path string, e entry, change func() error) error {
 	e.At = l.Now().UTC()
 	key := logKey(h.book.ID, path, l.ids.next(e.At), e.By)
+	step, err := l.begin(ctx, h, path, key, &e)
+	if err != nil {
+		return err
+	}
 	if err := l.record(ctx, h, path, key, &e); err != nil {
+		step.Report(audit.NotMade)
 		return err
 	}
 	if err := change(); err != nil {
-		return l.settle(ctx, h, path, key, &e, err)
+		return l.settle(ctx, h, path, key, &e, step, err)
 	}
+	step.Report(audit.Made)
 	return nil
+}
+
+// begin stores the audit record of a change, with the key of its record in the history.
+func (l *Library) begin(ctx context.Context, h location, path, key string, e *entry) (*audit.Step, error) {
+	effect := audit.EffectFrom(ctx)
+	if effect == nil {
+		return nil, nil
+	}
+	e.Call = effect.Call
+	return effect.Begin(ctx, audit.Change{
+		Store: h.store.Name(), Op: e.Op, Path: h.key(path), Size: e.Size, Old: e.Old, New: e.New, Line: key, End: endOf(ctx, h.store),
+	})
+}
+
+// endOf returns until when a store may carry out the requests of a call: a request on the network
+// can arrive after the process that sent it has ended.
+func endOf(ctx context.Context, store Store) time.Time {
+	if store.Name() == onDisk {
+		return time.Time{}
+	}
+	const timeout = 2 * time.Minute // of a call without a deadline
+	end := time.Now().Add(timeout)
+	if at, limited := ctx.Deadline(); limited && at.Before(end) {
+		return at
+	}
+	return end
 }
 
 // record keeps the old content and records the change that is about to be made.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"remit/internal/engine/audit"
 )
 
 // notRecorded returns the error for a change that was not made because it could not be recorded.
@@ -20,8 +22,9 @@ func notRecorded(err error) error {
 
 // settle deals with the history record of a change that failed: the record is removed unless the
 // change was made. It returns nil if the change was made after all, and otherwise the error for the
-// caller, which is a *ConflictError if the change can be tried again.
-func (l *Library) settle(ctx context.Context, h location, path, key string, e *entry, failed error) error {
+// caller, which is a *ConflictError if the change can be tried again. It reports to the step whether
+// the change was made, if that is known already.
+func (l *Library) settle(ctx context.Context, h location, path, key string, e *entry, step *audit.Step, failed error) error {
 	unknown, _ := errors.AsType[*UnknownError](failed)
 	_, pending := errors.AsType[*PendingError](failed)
 	switch {
@@ -33,16 +36,23 @@ func (l *Library) settle(ctx context.Context, h location, path, key string, e *e
 			return failed
 		}
 		if made {
+			step.Report(audit.Made)
 			return nil
 		}
+		step.Report(audit.NotMade)
 		l.removeRecord(ctx, h, key)
 		return &ConflictError{}
 	case pending, errors.Is(failed, ErrConflict):
+		step.Report(audit.NotMade)
 		l.removeRecord(ctx, h, key)
 	default:
 		l.repair(ctx, key, func(ctx context.Context) error {
 			made, err := l.wasMade(ctx, h, path, key, e)
-			if err == nil && !made {
+			switch {
+			case err == nil && made:
+				step.Report(audit.Made)
+			case err == nil:
+				step.Report(audit.NotMade)
 				_, err = h.store.Delete(ctx, key, Cond{})
 			}
 			return err

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"remit/internal/contract"
+	"remit/internal/engine/audit"
 )
 
 // registryKey is the key of the registry in the main store.
@@ -174,7 +175,20 @@ func (l *Library) addBook(ctx context.Context, h location, title string) error {
 			return contract.Errorf(contract.Unavailable, "The book %s cannot be added: registry.yaml would have more than %d bytes", book.ID, maxRegistry).
 				With("path", registryKey)
 		}
+		step, err := audit.EffectFrom(ctx).Begin(ctx, audit.Change{
+			Store: stores.Main.Name(), Op: opRegister, Path: h.key(""), Size: int64(len(text)), Old: hashOf(known.text), New: hashOf(text),
+			End: endOf(ctx, stores.Main),
+		})
+		if err != nil {
+			return err
+		}
 		_, _, err = stores.Main.Put(ctx, registryKey, bytes.NewReader(text), int64(len(text)), condOf(hashOf(known.text)))
+		switch {
+		case err == nil:
+			step.Report(audit.Made)
+		case errors.Is(err, ErrConflict) || errors.Is(err, ErrPathConflict):
+			step.Report(audit.NotMade)
+		}
 		if errors.Is(err, ErrPathConflict) {
 			return contract.Errorf(contract.Unavailable, "%s is a folder or a link, so books cannot be listed or added; replace it with a file first", registryKey).
 				With("path", registryKey)

@@ -47,9 +47,10 @@ type Memory interface {
 	Tail(ctx context.Context, file string, policy *contract.PathPolicy, limit int64) (Tail, error)
 	// Append reserves the place of an entry at the end of a file and returns at once. wait returns
 	// when the entry is on disk, with its place. An entry that wait has acknowledged is never lost.
+	// If ctx carries the effect of a call, the entry is not stored before a record of the call is.
 	// If wait fails, nothing was stored, unless a contract.Error says otherwise. If follows is not
 	// nil, the entry is stored only while the file has that extent; wait returns ErrChanged
-	// otherwise. ctx carries the audit.Effect of the call. Append is safe for concurrent use.
+	// otherwise. Append is safe for concurrent use.
 	Append(ctx context.Context, file string, entry []byte, follows *Extent) (wait func(context.Context) (Position, error))
 }
 

@@ -258,13 +258,9 @@ func (x *Index) indexBatch(ctx context.Context, store Store, d *DayProgress) (bo
 	if err != nil || len(lines) == 0 {
 		return true, err
 	}
-	b := Batch{Day: d.Day, From: d.Next, To: lines[len(lines)-1].Next}
-	for i := range lines {
-		if _, call, ok := parse(d.Day, &lines[i]); ok {
-			b.Calls = append(b.Calls, call)
-		} else {
-			b.Broken++
-		}
+	b := x.batchOf(d, lines)
+	if b.To == b.From {
+		return true, nil
 	}
 	ok, err := store.Append(ctx, b)
 	if err != nil || !ok {
@@ -273,3 +269,43 @@ func (x *Index) indexBatch(ctx context.Context, store Store, d *DayProgress) (bo
 	d.Next, d.Calls, d.Broken = b.To, d.Calls+len(b.Calls), d.Broken+b.Broken
 	return true, nil
 }
+
+// batchOf returns the calls of some lines. Of a call that has begun only its last record counts. If
+// it has none yet, the batch ends before the call, so that Latest can show that it has begun; after
+// begunTimeout it is indexed like that.
+func (x *Index) batchOf(d *DayProgress, lines []audit.Line) Batch {
+	b := Batch{Day: d.Day, From: d.Next, To: lines[len(lines)-1].Next}
+	ended := map[string]bool{}
+	type parsed struct {
+		call Call
+		id   string // of a record with the outcome begun
+		ok   bool
+	}
+	all := make([]parsed, len(lines))
+	for i := range lines {
+		record, call, ok := parse(d.Day, &lines[i])
+		id := record.Field("call")
+		if all[i] = (parsed{call, "", ok}); call.Outcome == audit.Begun {
+			all[i].id = id.Text
+		} else {
+			ended[id.Text] = true
+		}
+	}
+	for i := range all {
+		p := &all[i]
+		switch {
+		case p.id != "" && ended[p.id]:
+		case p.id != "" && len(lines) < batchLines && x.Now().Sub(p.call.Time) < begunTimeout:
+			b.To = lines[i].Offset
+			return b
+		case p.ok:
+			b.Calls = append(b.Calls, p.call)
+		default:
+			b.Broken++
+		}
+	}
+	return b
+}
+
+// begunTimeout is how long the index waits for the last record of a call.
+const begunTimeout = time.Minute

@@ -16,7 +16,7 @@ func (x *Index) Latest(ctx context.Context, f Filter, limit int) ([]jsontree.Val
 	if err != nil {
 		return nil, err
 	}
-	l := latest{index: x, filter: f, limit: limit, found: []jsontree.Value{}}
+	l := latest{index: x, filter: f, limit: limit, found: []jsontree.Value{}, ended: map[string]bool{}}
 	l.use(ctx)
 	for _, day := range slices.Backward(days) {
 		next := l.next[day.Name]
@@ -43,6 +43,7 @@ type latest struct {
 	table  counts
 	query  Query
 	next   map[string]int64 // up to which place each day is indexed
+	ended  map[string]bool  // the calls whose last record was read
 }
 
 // use reads what is indexed. Without an index all calls are read from the records.
@@ -81,7 +82,17 @@ func (l *latest) read(ctx context.Context, day string, down int64) error {
 
 // add adds the record of a line if it matches the filter.
 func (l *latest) add(day string, line *audit.Line) {
-	if record, call, ok := parse(day, line); ok && l.filter.fits(&call.Kind) {
+	record, call, ok := parse(day, line)
+	id := record.Field("call")
+	switch {
+	case !ok:
+		return
+	case call.Outcome != audit.Begun && id.Text != "":
+		l.ended[id.Text] = true
+	case id.Text != "" && l.ended[id.Text]:
+		return // it has a later record
+	}
+	if l.filter.fits(&call.Kind) {
 		l.found = append(l.found, record)
 	}
 }

@@ -18,7 +18,7 @@ const Failed = "failed"
 // approval has not failed.
 func IsFailure(outcome string) bool {
 	switch outcome {
-	case "ok", "replayed", "asked", string(contract.Pending):
+	case "ok", "replayed", "asked", audit.Begun, string(contract.Pending):
 		return false
 	}
 	return true

@@ -1,0 +1,275 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"remit/internal/engine/audit"
+	"remit/internal/stores/sqlstore"
+)
+
+const (
+	// settleInterval is how often this process looks for changes that nobody has settled, and notes
+	// which of its own are. A process that shares a database counts as dead after announceLease.
+	settleInterval = 5 * time.Second
+	announceLease  = 20 * time.Second
+	settleTimeout  = 15 * time.Second // less than the lease
+	// announceIdle is how long a process without a change stays among those that make changes.
+	announceIdle = time.Minute
+)
+
+// announcers lists the processes that have announced changes and may not have recorded whether they
+// made them.
+type announcers interface {
+	// Put adds this process, or keeps it alive. All changes that it has announced in the records
+	// before these places are settled. Put returns when that is on disk.
+	Put(ctx context.Context, before []audit.Place) error
+	// Remove removes this process.
+	Remove(ctx context.Context) error
+	// Dead returns the processes that ended without Remove, with the places of Put. No other
+	// process gets them until release is called.
+	Dead(ctx context.Context) (ended map[string][]audit.Place, release func(), err error)
+	// Forget removes a dead process.
+	Forget(ctx context.Context, owner string) error
+}
+
+// announcements follows the changes that this process announces in records, and settles those of
+// processes that have ended.
+type announcements struct {
+	owner    string
+	list     announcers
+	records  audit.Reader
+	recovery *audit.Recovery
+	flush    func(ctx context.Context) error // makes the records durable that nobody waits for
+	ready    func() error                    // returns an error while nothing may be written
+	now      func() time.Time
+	log      *slog.Logger
+	readOnly bool
+
+	once   sync.Once
+	cancel context.CancelFunc
+	loop   sync.WaitGroup
+
+	mu      sync.Mutex
+	listed  bool           // this process is in the list
+	open    map[string]int // the calls that are not settled, with the period in which they began
+	doubts  bool           // one of them has ended
+	lost    bool           // an outcome may not have been stored
+	period  int
+	changed time.Time     // when a change was last announced
+	settled []audit.Place // as in the list
+	next    []audit.Place // where the records ended when the period began
+}
+
+// begin notes a call that announces a change, before its record is written.
+func (a *announcements) begin(ctx context.Context, r *audit.Record) error {
+	r.Owner = a.owner
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.listed {
+		ends, err := audit.Ends(ctx, a.records)
+		if err == nil {
+			err = a.list.Put(ctx, ends)
+		}
+		if err != nil {
+			return err
+		}
+		a.listed, a.settled, a.next, a.open = true, ends, ends, map[string]int{}
+	}
+	a.changed = a.now()
+	if _, known := a.open[r.Call]; !known {
+		a.open[r.Call] = a.period
+	}
+	return nil
+}
+
+// end notes the last record of a call.
+func (a *announcements) end(r *audit.Record, err error) {
+	if r.Call == "" {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, ours := a.open[r.Call]; !ours {
+		return
+	}
+	if err != nil || len(r.Unknown) > 0 && !r.Recovered {
+		a.doubts = true
+		return
+	}
+	delete(a.open, r.Call)
+}
+
+// lose notes that a record was lost that may have been an outcome.
+func (a *announcements) lose() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.lost = true
+}
+
+// start settles what others have left, now and from time to time. A server that only reads does
+// not.
+func (a *announcements) start() {
+	if a.readOnly {
+		return
+	}
+	a.once.Do(func() {
+		var ctx context.Context
+		ctx, a.cancel = context.WithCancel(context.Background())
+		a.loop.Go(func() {
+			tick := time.NewTicker(settleInterval)
+			defer tick.Stop()
+			warned := false // one warning until it works again
+			for {
+				err := a.settle(ctx)
+				if err != nil && ctx.Err() == nil && !warned {
+					a.log.Warn("cannot find out what interrupted calls have changed; Remit tries again", "error", err)
+				}
+				warned = err != nil
+				select {
+				case <-ctx.Done():
+					return
+				case <-tick.C:
+				}
+				if err := a.advance(ctx); err != nil {
+					a.log.Debug("cannot note which changes are settled", "error", err)
+				}
+			}
+		})
+	})
+}
+
+// advance notes which changes of this process are settled, and removes it from the list after a
+// while without changes.
+func (a *announcements) advance(ctx context.Context) error {
+	a.mu.Lock()
+	listed, may := a.listed, !a.lost
+	for _, period := range a.open {
+		may = may && period == a.period // no call of an earlier period is open
+	}
+	a.mu.Unlock()
+	if !listed {
+		return nil
+	}
+	ends, err := audit.Ends(ctx, a.records)
+	if err == nil && may {
+		err = a.flush(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if may && !a.lost {
+		a.settled, a.next = a.next, ends
+		a.period++
+	}
+	if len(a.open) == 0 && !a.lost && a.now().Sub(a.changed) > announceIdle {
+		a.listed = false
+		return a.list.Remove(ctx)
+	}
+	return a.list.Put(ctx, a.settled)
+}
+
+// settle settles the changes of processes that have ended, and those of calls of this process that
+// ended without knowing.
+func (a *announcements) settle(ctx context.Context) error {
+	a.mu.Lock()
+	doubts, from := a.doubts, a.settled
+	a.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
+	defer cancel()
+	ended, release, err := a.list.Dead(ctx)
+	if err != nil || len(ended) == 0 && !doubts {
+		return err
+	}
+	if release != nil {
+		defer release()
+	}
+	if err := a.ready(); err != nil {
+		return err
+	}
+	first := !doubts
+	for _, places := range ended {
+		if first || isBefore(places, from) {
+			from = places
+		}
+		first = false
+	}
+	isDead := func(owner string) bool { _, ok := ended[owner]; return ok }
+	settled, left, err := a.recovery.Settle(ctx, from, isDead)
+	if settled > 0 {
+		a.log.Info("settled the changes of calls that were interrupted", "calls", settled, "left", left)
+	}
+	if err != nil || left > 0 {
+		return err
+	}
+	for owner := range ended {
+		if err := a.list.Forget(ctx, owner); err != nil {
+			return err
+		}
+	}
+	if doubts {
+		a.mu.Lock()
+		a.doubts = false
+		a.mu.Unlock()
+	}
+	return nil
+}
+
+// isBefore reports whether places are earlier than others. No places are the beginning.
+func isBefore(places, others []audit.Place) bool {
+	if len(places) == 0 || len(others) == 0 {
+		return len(places) == 0
+	}
+	p, o := places[len(places)-1], others[len(others)-1]
+	return p.Day < o.Day || p.Day == o.Day && p.Offset < o.Offset
+}
+
+// stop ends the work in the background.
+func (a *announcements) stop() {
+	a.once.Do(func() {})
+	if a.cancel != nil {
+		a.cancel()
+	}
+	a.loop.Wait()
+}
+
+// close stores all records, and removes this process from the list if all of its changes are
+// settled. Otherwise another process settles them.
+func (a *announcements) close() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.listed || len(a.open) > 0 || a.lost {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), announceLease)
+	defer cancel()
+	if err := a.flush(ctx); err != nil {
+		return err
+	}
+	a.listed = false
+	return a.list.Remove(ctx)
+}
+
+// newAnnouncements follows the changes that this process announces.
+func (a *App) newAnnouncements() *announcements {
+	n := &announcements{
+		owner: a.process.id, records: a.storage.audit, flush: a.storage.flush, now: time.Now, log: a.log, readOnly: a.settings.ReadOnly,
+	}
+	n.recovery = &audit.Recovery{Records: a.storage.audit, Writer: a.records, Now: time.Now, Finder: func(store string) audit.Finder {
+		if finder, ok := a.storage.memory.(audit.Finder); ok && store == audit.MemoryStore {
+			return finder
+		}
+		return a.books
+	}}
+	n.ready = func() error { return a.records.Ready(time.Now()) }
+	if a.database.isShared() {
+		n.list = sqlstore.Source(a.database.open).Announcers(a.process.id, announceLease)
+	} else {
+		n.list = newAnnouncerFiles(a.process)
+	}
+	return n
+}

@@ -1,0 +1,156 @@
+package audit_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine/audit"
+)
+
+// chainOf is a Storage in memory that can fail.
+type chainOf struct {
+	memoryStorage
+	fault error
+}
+
+// text returns the records of the only day.
+func (c *chainOf) text() string { return string(c.days["2026-01-09"]) }
+
+func (c *chainOf) Append(day string, record []byte, durable bool) (func(context.Context) error, error) {
+	if c.fault != nil {
+		return nil, c.fault
+	}
+	return c.memoryStorage.Append(day, record, durable)
+}
+
+// owned is a log that says which process has begun a call.
+type owned struct{ *audit.Log }
+
+func (o owned) Write(ctx context.Context, r *audit.Record, durable bool) error {
+	if r.Outcome == audit.Begun {
+		r.Owner = "me"
+	}
+	return o.Log.Write(ctx, r, durable)
+}
+
+// finder decides by path.
+type finder map[string]audit.State
+
+func (f finder) Find(_ context.Context, changes []*audit.Announced, isOpen func(*audit.Announced) bool) error {
+	for _, a := range changes {
+		if isOpen(a) {
+			if a.Path == "broken" {
+				return errors.New("the disk is away")
+			}
+			a.State = f[a.Path]
+		}
+	}
+	return nil
+}
+
+// TestRecovery lets calls announce changes, end in all ways, and checks what recovery records.
+func TestRecovery(t *testing.T) {
+	for name, tc := range map[string]struct {
+		paths  []string // announced
+		report []audit.State
+		end    bool // the call writes its last record
+		alive  bool
+		want   string // the record of recovery; "" if there is none
+		left   int
+	}{
+		"made":                  {paths: []string{"made"}, want: `"outcome":"ok"`},
+		"not made":              {paths: []string{"not"}, want: `"outcome":"undone","call":"ID","undone":[1],"recovered":true`},
+		"some":                  {paths: []string{"made", "not", "made"}, want: `"outcome":"partly","call":"ID","undone":[2],"recovered":true`},
+		"nobody knows":          {paths: []string{"who"}, want: `"outcome":"doubt","call":"ID","unknown":[1],"recovered":true`},
+		"the process lives":     {paths: []string{"made"}, alive: true},
+		"the call has ended":    {paths: []string{"not"}, report: []audit.State{audit.Made}, end: true},
+		"it ended not knowing":  {paths: []string{"not"}, end: true, alive: true, want: `"outcome":"undone"`},
+		"it knew a part":        {paths: []string{"not", "made"}, report: []audit.State{audit.Made, audit.Unknown}, end: true, want: `"outcome":"ok"`},
+		"the store is away":     {paths: []string{"made", "broken"}, left: 1},
+		"too early for network": {paths: []string{"late"}, left: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &chainOf{memoryStorage: memoryStorage{days: map[string][]byte{}}}
+			log := owned{&audit.Log{Storage: c}}
+			record := &audit.Record{
+				Time: time.Date(2026, 1, 9, 10, 0, 0, 0, time.UTC), Principal: "ann", Tool: "set/tool", Outcome: "ok",
+				Arguments: jsontree.Obj(jsontree.M("a", jsontree.Int(1))),
+			}
+			e := audit.NewEffect(record, log)
+			for i, path := range tc.paths {
+				change := audit.Change{Store: "fs", Path: path, Op: "write"}
+				if path == "late" {
+					change.End = time.Now()
+				}
+				step, err := e.Begin(t.Context(), change)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if i < len(tc.report) {
+					step.Report(tc.report[i])
+				}
+			}
+			if !e.HasBegun() {
+				t.Error("the call has not begun")
+			}
+			if tc.end {
+				e.AddTo(record)
+				if err := log.Write(t.Context(), record, false); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r := &audit.Recovery{Records: audit.Folder{FS: c.files()}, Writer: log, Now: time.Now, Finder: func(string) audit.Finder {
+				return finder{"made": audit.Made, "not": audit.NotMade, "late": audit.Made}
+			}}
+			isDead := func(owner string) bool { return !tc.alive && owner == "me" }
+			before := len(c.text())
+			_, left, err := r.Settle(t.Context(), nil, isDead)
+			if left != tc.left || (err != nil) != slices.Contains(tc.paths, "broken") {
+				t.Errorf("left %d, %v; want %d", left, err, tc.left)
+			}
+			got := c.text()[before:]
+			if tc.want == "" && got != "" || !strings.Contains(got, strings.ReplaceAll(tc.want, "ID", e.Call)) {
+				t.Errorf("recovery records %q, want %q", got, tc.want)
+			}
+			r.Records = audit.Folder{FS: c.files()}
+			before = len(c.text())
+			if settled, _, _ := r.Settle(t.Context(), nil, isDead); settled != 0 || len(c.text()) != before {
+				t.Error("a second recovery records it again")
+			}
+			if _, err := audit.Verify(t.Context(), audit.Folder{FS: c.files()}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestBeginFails checks that a change whose record cannot be stored is known not to be made.
+func TestBeginFails(t *testing.T) {
+	c := &chainOf{fault: errors.New("the disk is full")}
+	e := audit.NewEffect(&audit.Record{Time: time.Now(), Tool: "t", Outcome: "ok"}, &audit.Log{Storage: c})
+	if _, err := e.Begin(t.Context(), audit.Change{}); !errors.Is(err, c.fault) || e.HasBegun() {
+		t.Errorf("Begin: %v, has begun: %v", err, e.HasBegun())
+	}
+	var r audit.Record
+	if e.AddTo(&r); !slices.Equal(r.Undone, []int{1}) || r.Call != e.Call {
+		t.Errorf("the record is %+v", r)
+	}
+}
+
+// FuzzLedger checks that no record makes the ledger panic.
+func FuzzLedger(f *testing.F) {
+	f.Add(`{"outcome":"begun","call":"a","effect":{"step":99999999999}}`+"\n", `{"outcome":"ok","call":"a","undone":[0,-1,9]}`)
+	f.Add(`{"outcome":"begun","call":"a","effect":[]}`, `{"x":1,"call":"a","outcome":[]}`)
+	f.Fuzz(func(_ *testing.T, one, two string) {
+		var l audit.Ledger
+		for _, line := range []string{one, two, one} {
+			l.Add([]byte(line))
+		}
+		l.Open()
+	})
+}

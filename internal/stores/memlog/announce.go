@@ -1,0 +1,95 @@
+package memlog
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path"
+
+	"remit/internal/contract"
+	"remit/internal/engine/audit"
+)
+
+// announce stores the record of the call that appends an entry, and then lets the log take it. It
+// runs in the goroutine of the caller, so that the records of many calls share a sync, while the
+// log writes the entries before.
+func (t *Ticket) announce(ctx context.Context, e *audit.Effect, c audit.Change) {
+	defer close(t.announced)
+	t.step, t.refusal = e.Begin(ctx, c)
+}
+
+// isAnnounced reports whether an entry may be taken.
+func (t *Ticket) isAnnounced() bool {
+	if t.announced == nil {
+		return true
+	}
+	select {
+	case <-t.announced:
+		return true
+	default:
+		return false
+	}
+}
+
+// awaitAnnounced waits until the first entry may be taken. Later ones wait for it, because entries
+// keep their order.
+func (l *Log) awaitAnnounced() {
+	l.mu.Lock()
+	first := l.queue.first
+	l.mu.Unlock()
+	if first.announced != nil {
+		<-first.announced
+	}
+}
+
+// changeOf describes an entry that will be appended to a file.
+func (m *Memory) changeOf(file string, l *Log, body []byte) audit.Change {
+	sum := sha256.Sum256(body)
+	return audit.Change{
+		Store: audit.MemoryStore, Op: "append", Path: path.Base(file), At: m.endOf(file, l), Size: int64(len(body)),
+		Lines: 1 + bytes.Count(body, []byte{'\n'}), New: hex.EncodeToString(sum[:]),
+	}
+}
+
+// fileEnd is where the whole lines of a file end.
+type fileEnd struct {
+	path string
+	size int64
+}
+
+// noteEnd notes where the file ends after a batch.
+func (l *Log) noteEnd() {
+	var end *fileEnd
+	if l.file.f != nil {
+		end = &fileEnd{l.file.f.Name(), l.file.known.size}
+	}
+	l.end.Store(end)
+}
+
+// endOf returns where the whole lines of a file end, or an earlier place: the next entry is written
+// there or later, also if a torn last line is removed before.
+func (m *Memory) endOf(file string, l *Log) int64 {
+	if known := l.end.Load(); known != nil {
+		if info, err := os.Lstat(known.path); err == nil && info.Size() == known.size {
+			return known.size
+		}
+	}
+	f, err := m.Reader.OpenRead(path.Join(m.Folder, file), &contract.PathPolicy{})
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return 0
+	}
+	const atMost = 64 << 10
+	text := make([]byte, min(info.Size(), atMost))
+	from := info.Size() - int64(len(text))
+	if err := readFull(f, text, from); err != nil {
+		return 0
+	}
+	return from + int64(bytes.LastIndexByte(text, '\n')) + 1
+}
