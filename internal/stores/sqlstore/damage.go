@@ -194,16 +194,13 @@ func (db *DB) CheckFile(ctx context.Context, thorough bool) (checked, tables int
 		return len(all), len(all), asDamage(err)
 	}
 	for _, table := range all {
-		if err == nil {
-			err = checkTable(ctx, db.read, table)
-		}
-		if ctx.Err() != nil {
-			return checked, len(all), nil
-		}
-		if err != nil {
-			return checked, len(all), asDamage(err)
+		if err = checkTable(ctx, db.read, table); err != nil {
+			break
 		}
 		checked++
 	}
-	return checked, len(all), err
+	if ctx.Err() != nil { // there was no time for the rest
+		err = nil
+	}
+	return checked, len(all), asDamage(err)
 }
