@@ -61,14 +61,26 @@ func Inspect(ctx context.Context, url string, folder *os.File) (found Found, err
 	if lacksLog(name) {
 		return found, &DamagedError{Reason: "its write-ahead log (-wal) was removed, so the latest changes are missing"}
 	}
-	db, err := pool(name, 1, readOnly, "_busy_timeout=5000")
-	if err != nil {
-		return found, fmt.Errorf("inspect database: %w", err)
-	}
 	ctx, cancel := withTimeout(ctx)
 	defer cancel()
-	found, err = inspect(ctx, db)
-	return found, wrap("inspect database", asDamage(errors.Join(err, db.Close())))
+	// Without a log nobody uses the file, so it needs no locks and no log, which takes longer. If
+	// somebody begins to use it now, the result may be wrong.
+	if _, err := os.Lstat(name + "-wal"); errors.Is(err, fs.ErrNotExist) {
+		if found, err = inspectFile(ctx, name, "immutable=1"); err == nil {
+			return found, nil
+		}
+	}
+	found, err = inspectFile(ctx, name, "_busy_timeout=5000")
+	return found, wrap("inspect database", err)
+}
+
+func inspectFile(ctx context.Context, name, option string) (Found, error) {
+	db, err := pool(name, 1, readOnly, option)
+	if err != nil {
+		return Found{}, err
+	}
+	found, err := inspect(ctx, db)
+	return found, asDamage(errors.Join(err, db.Close()))
 }
 
 func inspect(ctx context.Context, db *sql.DB) (found Found, err error) {
