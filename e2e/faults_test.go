@@ -120,7 +120,9 @@ var faults = []fault{
 	}, "audit", "missing at the end", "audit"},
 	{"audit file removed", func(s *storages) { s.remove(s.records()) }, "audit", "missing at the end", "audit"},
 	{"audit record changed", func(s *storages) {
-		s.editFile(s.records(), func(data []byte) []byte { return bytes.Replace(data, []byte(`"outcome":"ok"`), []byte(`"outcome":"no"`), 1) })
+		s.editFile(s.records(), func(data []byte) []byte {
+			return bytes.Replace(data, []byte(`"outcome":"ok"`), []byte(`"outcome":"no"`), 1)
+		})
 	}, "audit", "was altered", "audit"},
 	{"audit record doubled", func(s *storages) {
 		s.editFile(s.records(), func(data []byte) []byte {

@@ -70,7 +70,7 @@ func TestServeAsksOnce(t *testing.T) {
 	}
 }
 
-// TestUnreadableTrust checks that a lost key takes entries out of force instead of the program, and
+// TestUnreadableTrust checks that a lost key takes entries out of force and stops writes, and
 // that a person can decide again.
 func TestUnreadableTrust(t *testing.T) {
 	t.Parallel()
@@ -83,11 +83,18 @@ func TestUnreadableTrust(t *testing.T) {
 	s.check(os.Remove(filepath.Join(keys, "approvals.key")))
 	write := []string{"call", "write_memory_entry", "file=decisions.jsonl", `entry={"timestamp":"2026-01-01T00:00:00Z","type":"x"}`}
 	got := s.remit(write...)
-	if got.code != 3 || !strings.Contains(got.errOut, "What was trusted before does not count, because it cannot be read") {
+	if got.code != 1 || !strings.Contains(got.errOut, "What was trusted before does not count, because it cannot be read") ||
+		!strings.Contains(got.out, "remit trust --copied") {
 		t.Errorf("call: exit %d\n%s%s", got.code, got.out, got.errOut)
 	}
 	if got := s.remit("doctor"); !strings.Contains(got.out, "what was trusted before cannot be read") {
 		t.Errorf("doctor: exit %d\n%s%s", got.code, got.out, got.errOut)
+	}
+	if got := s.person("trust", "--copied"); got.code != 0 {
+		t.Errorf("trust --copied: exit %d\n%s", got.code, got.errOut)
+	}
+	if got := s.remit(write...); got.code != 3 {
+		t.Errorf("call: exit %d\n%s%s", got.code, got.out, got.errOut)
 	}
 	if got := s.remit("trust", "--revoke"); got.code != 0 {
 		t.Errorf("trust --revoke: exit %d\n%s", got.code, got.errOut)

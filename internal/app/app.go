@@ -206,7 +206,9 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	a.identities = a.newIdentities()
 	a.calls = a.newCallIndex()
 	if !store.isShared() {
-		a.tips = &tipKeeper{records: a.storage.audit, keys: a.keys.Workspace(a.anchor.root), place: data.check, now: time.Now, log: log}
+		a.tips = &tipKeeper{
+			records: a.storage.audit, keys: a.keys.Workspace(a.anchor.root), folder: placeOfRecords(s.Data), place: data.check, now: time.Now, log: log,
+		}
 	}
 	a.records = &anchoredRecords{
 		Log: &audit.Log{Storage: a.storage.records}, anchor: a.anchor, tips: a.tips, place: a.storage.checkRecords,

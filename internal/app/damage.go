@@ -68,7 +68,7 @@ func (a *App) findDamage(ctx context.Context, quick bool) error {
 	}
 	db, err := a.database.open(ctx)
 	if err != nil {
-		return nil //nolint:nilerr // every call that needs it says so
+		return err // every call that needs it says so
 	}
 	if quick {
 		limited, cancel := context.WithTimeout(ctx, quickLimit)

@@ -185,6 +185,9 @@ func stillThere(ctx context.Context, location, id string) error {
 // and a container may share it under different paths. No token, session or approval in it is valid
 // here.
 func (a *anchor) copied(ctx context.Context) error {
+	if !a.shared && a.database.stat() == nil {
+		return a.newData(ctx)
+	}
 	return a.withDatabase(ctx, func(db *sqlstore.DB) error {
 		if err := a.file.Replace(a.now()); err != nil {
 			return err
@@ -216,7 +219,8 @@ func (a *anchor) newData(ctx context.Context) error {
 		return err
 	}
 	if a.database.exists() {
-		if _, err := a.database.open(ctx); err == nil { // it is the right one, so its tokens stay valid
+		// If it is the right one, its tokens stay valid.
+		if _, err := a.database.open(ctx); err == nil {
 			return a.file.Change(a.now(), forgetStorages)
 		}
 	}

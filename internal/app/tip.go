@@ -2,6 +2,8 @@ package app
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"math"
@@ -12,6 +14,7 @@ import (
 	"remit/internal/engine/audit"
 	"remit/internal/stores/keyfolder"
 	"remit/internal/stores/sqlstore"
+	"remit/internal/stores/workspace"
 )
 
 // tipInterval is how long the newest record may be unknown outside the workspace.
@@ -22,6 +25,7 @@ const tipInterval = time.Second
 type tipKeeper struct {
 	records audit.Reader
 	keys    *keyfolder.Workspace
+	folder  string       // of the records, as Tip.Place has it
 	place   func() error // returns an error if the folder of the records is gone
 	now     func() time.Time
 	log     *slog.Logger
@@ -63,7 +67,7 @@ func (k *tipKeeper) keep() error {
 	k.waiting.Store(false)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	old, err := k.keys.Tip() // another process may have stored or forgotten it
+	old, err := k.known() // another process may have stored or forgotten it
 	if err != nil {
 		return err
 	}
@@ -97,7 +101,22 @@ func (k *tipKeeper) newest(ctx context.Context) (t keyfolder.Tip, err error) {
 	if err != nil || len(lines) == 0 {
 		return t, err
 	}
-	return keyfolder.Tip{Day: day, End: lines[0].Next, Hash: audit.HashOf(lines[0].Text)}, nil
+	return keyfolder.Tip{Place: k.folder, Day: day, End: lines[0].Next, Hash: audit.HashOf(lines[0].Text)}, nil
+}
+
+// known returns the tip of these records, or the zero Tip if there is none.
+func (k *tipKeeper) known() (keyfolder.Tip, error) {
+	t, err := k.keys.Tip()
+	if t.Place != "" && t.Place != k.folder {
+		t = keyfolder.Tip{} // of another --data
+	}
+	return t, err
+}
+
+// placeOfRecords returns a short name for the folder of the records.
+func placeOfRecords(data string) string {
+	sum := sha256.Sum256([]byte(workspace.RealPath(data)))
+	return hex.EncodeToString(sum[:8])
 }
 
 // find returns an error if the record of a tip is not in the files.
@@ -121,7 +140,7 @@ func (a *App) CheckTip(ctx context.Context) error {
 	if err := a.tips.place(); err != nil {
 		return err
 	}
-	tip, err := a.tips.keys.Tip()
+	tip, err := a.tips.known()
 	if err == nil {
 		err = a.tips.find(ctx, tip)
 	}

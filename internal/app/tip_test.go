@@ -39,7 +39,7 @@ func TestTipWhileRunning(t *testing.T) {
 		place := error(nil)
 		k := &tipKeeper{
 			records: audit.Folder{FS: os.DirFS(dir)}, keys: keys.Workspace(dir), now: time.Now, log: slog.New(slog.DiscardHandler),
-			place: func() error { return place },
+			folder: placeOfRecords(dir), place: func() error { return place },
 		}
 		for n := range 3 {
 			add(n)
@@ -75,6 +75,10 @@ func TestTipWhileRunning(t *testing.T) {
 		}
 		if tip, err := k.keys.Tip(); err != nil || (tip.Cut == "") != away {
 			t.Errorf("away %t: %+v, %v", away, tip, err)
+		}
+		other := &tipKeeper{records: k.records, keys: k.keys, folder: placeOfRecords(t.TempDir()), place: k.place}
+		if tip, err := other.known(); err != nil || tip != (keyfolder.Tip{}) {
+			t.Errorf("the tip counts for another --data: %+v, %v", tip, err)
 		}
 		if err := records.Close(); err != nil {
 			t.Error(err)

@@ -15,6 +15,8 @@ type Tip struct {
 	Day  string `json:"day"`
 	End  int64  `json:"end"` // where the record ends in the file of the day
 	Hash string `json:"hash"`
+	// Place tells the folder of the records from others that the workspace has used; "" for any.
+	Place string `json:"place,omitempty"`
 	// Cut says what was missing when it was first noticed; "" if nothing ever was.
 	Cut string `json:"cut,omitempty"`
 }
