@@ -148,6 +148,15 @@ func TestS3ArrivesInTime(t *testing.T) {
 		t.Errorf("error %v, want a PendingError", err)
 	}
 	mustStore(t, s, "books/b/x", "newer")
+	h = holdBack(u, "PUT")
+	_, _, err = store(t, s, "books/b/y", "new", books.Cond{Absent: true})
+	h.release(u.to)
+	if done, err := await(t, err); !done || err != nil {
+		t.Errorf("done %v, error %v", done, err)
+	}
+	if _, err := s.Delete(t.Context(), "books/b/y", books.Cond{}); !errors.As(err, &pending) {
+		t.Errorf("delete: error %v, want a PendingError", err)
+	}
 }
 
 // TestS3CancelledWrite checks that a write that the caller gives up is not reported as failed, for

@@ -210,8 +210,10 @@ func (s *S3) put(ctx context.Context, key string, body *upload, write string, wa
 	late := &lateWrite{key: key, id: write, was: was, expires: e.expires, known: closed}
 	switch {
 	case err != nil && e.doubtful:
-		err = s.resolve(ctx, late, err)
-		return late.stored, err
+		if err = s.resolve(ctx, late, err); err != nil {
+			return books.Object{}, err
+		}
+		return late.stored, nil
 	case err != nil:
 		return books.Object{}, err
 	case e.doubtful && body.size <= s.partSize: // an upload in parts can be completed only once

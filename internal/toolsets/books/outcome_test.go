@@ -110,6 +110,7 @@ func TestUnknownOutcomeOfKeyedCall(t *testing.T) {
 // TestPendingWrite: while an earlier write may still take effect, nothing is changed or recorded.
 func TestPendingWrite(t *testing.T) {
 	d, store := newUnsure(t)
+	store.carriesOut = true // the earlier write, with the same content, arrives at that moment
 	store.fail = func() error { return &books.PendingError{Until: time.Now().Add(90 * time.Minute)} }
 	d.fails(t, "write_content", unsureWrite, `{"error":"StorageError","message":"An earlier write of books/abc/lessons/a.md may still reach the book `+
 		`storage, so nothing was changed; try again in 5400 s","path":"books/abc/lessons/a.md"}`)
