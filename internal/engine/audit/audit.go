@@ -39,7 +39,7 @@ type Record struct {
 	Undone, Unknown []int
 	Recovered       bool // the process ended before; another one found out what it had changed
 	Duration        time.Duration
-	Bytes    int // size of the answer
+	Bytes           int // size of the answer
 }
 
 // The values of Record.Approved that are no id of a request.
