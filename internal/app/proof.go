@@ -123,4 +123,3 @@ func (p *proof) isRunning(call *audit.AnnouncedCall) bool {
 	}
 	return !p.app.process.hasEnded(call.Owner)
 }
-

@@ -39,7 +39,7 @@ type Record struct {
 	Undone, Unknown []int
 	Recovered       bool // the process ended before; another one found out what it had changed
 	Duration        time.Duration
-	Bytes    int // size of the answer
+	Bytes           int // size of the answer
 	// InOutbox means that the outbox of the database holds a record of the call, as if it
 	// succeeded. This one takes its place in the chain. It is not encoded.
 	InOutbox bool

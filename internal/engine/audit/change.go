@@ -138,7 +138,9 @@ func (e *Effect) AddTo(r *Record) {
 }
 
 // HasBegun reports whether a record of the call is stored already with the outcome Begun.
-func (e *Effect) HasBegun() bool { return e != nil && len(e.steps.in(Made))+len(e.steps.in(Unknown)) > 0 }
+func (e *Effect) HasBegun() bool {
+	return e != nil && len(e.steps.in(Made))+len(e.steps.in(Unknown)) > 0
+}
 
 func appendNumbers(b []byte, key string, numbers []int) []byte {
 	if len(numbers) == 0 {

@@ -26,7 +26,9 @@ type bookChange struct {
 // recorder writes the records of a change before it is made. It implements audit.Writer.
 type recorder struct{ Identity }
 
-func (r recorder) Write(ctx context.Context, record *audit.Record, _ bool) error { return r.Record(ctx, record) }
+func (r recorder) Write(ctx context.Context, record *audit.Record, _ bool) error {
+	return r.Record(ctx, record)
+}
 
 // permit returns an error unless the change may be made: the workspace can be written, the tools
 // are not hidden, a person at the terminal agrees if one of the tools needs approval, and the

@@ -50,8 +50,8 @@ func (p *proof) split() {
 	}
 }
 
-// match finds the entry of each change, at its place or elsewhere, and returns the changes that have
-// none. Changes that may not have been made come last.
+// match finds the entry of each change, at its place or elsewhere, and returns the changes that
+// have none. Changes that may not have been made come last.
 func (p *proof) match(changes []*audit.Announced) (missing []*audit.Announced) {
 	var moved []*audit.Announced
 	for _, a := range changes {

@@ -19,7 +19,9 @@ type Announcers struct {
 
 // Announcers returns the list for a process, which is dead if Put was not called for as long as
 // lease, by the clock of the database.
-func (s Source) Announcers(owner string, lease time.Duration) *Announcers { return &Announcers{s, owner, lease} }
+func (s Source) Announcers(owner string, lease time.Duration) *Announcers {
+	return &Announcers{s, owner, lease}
+}
 
 const (
 	databaseMicros = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
