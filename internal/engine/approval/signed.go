@@ -118,7 +118,7 @@ func (d *Desk) CheckWay(ctx context.Context, r Request, decision Decision) error
 	store, openErr := d.Open(ctx)
 	if recorded, ok := store.(*Recorded); ok && openErr == nil {
 		ctx, effect := recorded.start(ctx, "approve", r.ID, decision.verdict(), d.Now())
-		// nothing was decided, so it does not matter whether this succeeds
+		// Nothing was decided, so it does not matter whether this succeeds.
 		_ = conclude(ctx, effect, &r, err)
 	}
 	return err
