@@ -27,6 +27,7 @@ type replica struct {
 	close   func() error
 	kill    func()    // ends the process without moving its rows
 	ended   *sync.Map // the owners that have ended
+	found   func()    // called when rows of others were found, if not nil
 	records *sqlstore.FileRecords
 }
 
@@ -48,6 +49,9 @@ func newReplica(t *testing.T, url, folder string, ended *sync.Map) *replica {
 			Storage: daily, Chain: r.chain, Outbox: r.outbox, Open: source(r.db), Exists: func() bool { return true }, Flush: daily.Flush,
 			Sync: func(string) error { return nil },
 			IsOurs: func(owner string) (bool, bool) {
+				if r.found != nil {
+					r.found()
+				}
 				_, ended := r.ended.Load(owner)
 				return true, ended
 			},
@@ -153,10 +157,15 @@ func TestThreeSweepAtOnce(t *testing.T) {
 		if sqlstore.IsPostgres(at) {
 			behind(t, at, "UPDATE outbox SET added_at = added_at - 20000000")
 		}
-		var all sync.WaitGroup
+		var all, found sync.WaitGroup
+		found.Add(3)
 		var chain audit.Reader
 		for range 3 {
 			r := newReplica(t, at, folder, ended)
+			r.found = sync.OnceFunc(func() { // all have found the same rows before one takes them
+				found.Done()
+				found.Wait()
+			})
 			chain = r.chain
 			all.Go(func() {
 				for range 3 {
