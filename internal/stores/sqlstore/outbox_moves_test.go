@@ -140,8 +140,8 @@ func TestCompleteRecordReplacesRow(t *testing.T) {
 	})
 }
 
-// TestThreeSweepAtOnce checks that rows of processes that have ended are moved once, although three
-// processes move them at the same time.
+// TestThreeSweepAtOnce checks that rows of processes that have ended are moved once, although
+// three processes move them at the same time.
 func TestThreeSweepAtOnce(t *testing.T) {
 	t.Parallel()
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
@@ -162,7 +162,8 @@ func TestThreeSweepAtOnce(t *testing.T) {
 		var chain audit.Reader
 		for range 3 {
 			r := newReplica(t, at, folder, ended)
-			r.found = sync.OnceFunc(func() { // all have found the same rows before one takes them
+			// All have found the same rows before one takes them.
+			r.found = sync.OnceFunc(func() {
 				found.Done()
 				found.Wait()
 			})
