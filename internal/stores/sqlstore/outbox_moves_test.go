@@ -220,7 +220,7 @@ func TestCallAfterItsRowWasMoved(t *testing.T) {
 			if err := other.sweep(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-		} else if err := slow.records.Close(); err != nil { // moves its rows, however young they are
+		} else if err := slow.records.Close(); err != nil { // moves even young rows
 			t.Fatal(err)
 		}
 		expectOnce(t, at, other.chain, 1)
