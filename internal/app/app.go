@@ -231,8 +231,10 @@ func hiddenFrom(s cli.Settings) []string {
 	if keys := keyfolder.Find(s.Keys, environmentOf(s)).Path(); keys != "" {
 		hidden = append(hidden, keys)
 	}
-	if s.TLSKey != "" {
-		hidden = append(hidden, s.TLSKey)
+	for _, file := range []string{s.TLSKey, s.LogFile} {
+		if file != "" {
+			hidden = append(hidden, file)
+		}
 	}
 	if file, ok := sqlstore.File(s.Database); ok && filepath.Dir(file) != s.Data {
 		hidden = append(hidden, file, file+"-wal", file+"-shm", file+".lock")

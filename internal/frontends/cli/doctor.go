@@ -82,7 +82,11 @@ func (p *Program) runChecks(cmd *cobra.Command) []Check {
 // checkOpened opens the workspace and runs its own checks.
 func (p *Program) checkOpened(cmd *cobra.Command, settings Settings) (checks []Check) {
 	settings.Watch = false
-	opened, err := p.Open(cmd.Context(), settings, p.Logger(p.Stderr, slog.LevelError))
+	log, err := p.Logger(p.Stderr, LogOptions{Level: slog.LevelError})
+	if err != nil {
+		return []Check{{"log", StatusFail, message(err), "Check that stderr can be written."}}
+	}
+	opened, err := p.Open(cmd.Context(), settings, log)
 	if err != nil {
 		return []Check{{"opening", StatusFail, message(settings.locate(err)), "Remit cannot serve this workspace until this is fixed."}}
 	}

@@ -148,12 +148,7 @@ func (r *resolver) values(s *Settings) error {
 		r.embeddings(s),
 		r.parse("elicitation", oneOf(&s.Elicitation, "on", "off")),
 		r.parse("rate_limits", oneOf(&s.RateLimits, "on", "off")),
-		r.parse("log_level", func(text string) error {
-			if s.LogLevel.UnmarshalText([]byte(text)) != nil {
-				return contract.OneOf(text, "debug", "info", "warn", "error")
-			}
-			return nil
-		}),
+		r.logging(s),
 		r.parse("addr", s.parseAddr),
 		r.access(s),
 	)
@@ -243,6 +238,23 @@ func (r *resolver) access(s *Settings) error {
 		err = errors.Join(err, errors.New("tls_cert and tls_key must be set together; set both or neither"))
 	}
 	return err
+}
+
+// logging resolves what is logged, and where.
+func (r *resolver) logging(s *Settings) error {
+	s.LogFile = r.optionalPath(s, "log_file")
+	return errors.Join(
+		r.parse("log_level", func(text string) error {
+			if s.LogLevel.UnmarshalText([]byte(text)) != nil {
+				return contract.OneOf(text, "debug", "info", "warn", "error")
+			}
+			return nil
+		}),
+		r.parse("log_format", func(text string) error {
+			s.LogFormat = text
+			return contract.OneOf(text, LogText, LogJSON)
+		}),
+	)
 }
 
 // optionalPath resolves a path that may be empty.

@@ -1,0 +1,56 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// eventually waits until a condition holds; a timeout only ends a hanging test.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(timeout); !holds(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within the timeout", what)
+		}
+	}
+}
+
+// TestLogFile checks that the log goes to a file as JSON, to the new one after a rotation, and that
+// SIGHUP opens it again instead of ending the server.
+func TestLogFile(t *testing.T) {
+	t.Parallel()
+	s := newWorkspace(t, nil)
+	s.ownKeys()
+	s.write("logs/keep", "")
+	file := s.path("logs/remit.log")
+	w := s.serve("--log-file", file, "--log-format", "json", "--log-level", "info")
+	hello := func() { w.post("/tools/hello", `{"name":"Ada"}`, nil) }
+	logged := func() bool { return strings.Contains(s.read("logs/remit.log"), `"tool":"learning-os/hello"`) }
+	hello()
+	eventually(t, "a call in the log", logged)
+	s.check(os.Rename(file, file+".1"))
+	hello()
+	eventually(t, "a call in the new file", logged)
+	s.check(os.Remove(file))
+	s.check(w.cmd.Process.Signal(syscall.SIGHUP))
+	eventually(t, "a new file", func() bool { _, err := os.Stat(file); return err == nil })
+	hello()
+	eventually(t, "a call after SIGHUP", logged)
+	if got := w.post("/tools/read_repo_file", `{"path":"logs/remit.log"}`, nil); strings.Contains(string(got.body), "learning-os/hello") {
+		t.Errorf("a tool reads the log: %s", clip(got.body))
+	}
+	w.end()
+	for line := range strings.Lines(s.read("logs/remit.log.1") + s.read("logs/remit.log")) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("not JSON: %s", line)
+		}
+	}
+	got := s.remit("call", "hello", "--log-file", s.path("missing/x.log"))
+	if got.code != 1 || !strings.Contains(got.errOut, "--log-file: open ") {
+		t.Errorf("exit %d: %s", got.code, got.errOut)
+	}
+}
