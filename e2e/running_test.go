@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"encoding/json"
+	"net"
+	"net/http"
 	"os"
 	"strings"
 	"syscall"
@@ -53,4 +55,35 @@ func TestLogFile(t *testing.T) {
 	if got.code != 1 || !strings.Contains(got.errOut, "--log-file: open ") {
 		t.Errorf("exit %d: %s", got.code, got.errOut)
 	}
+}
+
+// TestIdleSocketsStarveNobody opens 1,000 idle connections to a server that may open 256 files,
+// with and without the beginning of a request, and checks that good callers are answered: on a new
+// connection, and with a write, which needs files.
+func TestIdleSocketsStarveNobody(t *testing.T) {
+	t.Parallel()
+	s := newWorkspace(t, nil)
+	s.ownKeys()
+	w := s.serveVia([]string{"sh", "-c", `ulimit -n 256; exec "$0" "$@"`}, nil, "--toolsets", "tasks", "--log-level", "error")
+	var idle []net.Conn
+	for i := range 1000 {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
+		s.check(err)
+		idle = append(idle, conn)
+		if i%2 == 0 {
+			_, _ = conn.Write([]byte("GET /health HTTP/1.1\r\n")) // the server may have closed it
+		}
+		if i%100 == 99 {
+			client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+			r, err := newPost(t.Context(), w.url+"/tools/add_task", `{"user_id":"ada","title":"x"}`, nil)
+			s.check(err)
+			if got, err := send(client, r); err != nil || got.status != http.StatusOK {
+				t.Fatalf("with %d idle connections: %d %s %v", i+1, got.status, got.body, err)
+			}
+		}
+	}
+	for _, conn := range idle {
+		_ = conn.Close() // the server would wait for those in the middle of a request
+	}
+	w.end()
 }
