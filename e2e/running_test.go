@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -86,4 +87,37 @@ func TestIdleSocketsStarveNobody(t *testing.T) {
 		_ = conn.Close() // the server would wait for those in the middle of a request
 	}
 	w.end()
+}
+
+// TestStatusFindsServers checks that "remit status" finds the servers of a workspace, while they
+// run.
+func TestStatusFindsServers(t *testing.T) {
+	t.Parallel()
+	s := newWorkspace(t, nil)
+	s.ownKeys()
+	type process struct {
+		PID     int
+		Address string
+	}
+	processes := func() []process {
+		t.Helper()
+		var report struct{ Processes []process }
+		got := s.remit("status", "--json")
+		if err := json.Unmarshal([]byte(got.out), &report); err != nil || got.code != 0 {
+			t.Fatalf("exit %d: %v\n%s%s", got.code, err, got.out, got.errOut)
+		}
+		return report.Processes
+	}
+	first, second := s.serve(), s.serve()
+	found := processes()
+	for _, w := range []*httpServer{first, second} {
+		if !slices.Contains(found, process{w.cmd.Process.Pid, w.url}) {
+			t.Errorf("%s is not among %+v", w.url, found)
+		}
+	}
+	first.kill()
+	second.end()
+	if found := processes(); len(found) != 0 {
+		t.Errorf("after both have ended: %+v", found)
+	}
 }

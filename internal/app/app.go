@@ -117,6 +117,7 @@ type App struct {
 	engine    *engine.Engine
 	options   engine.Options
 
+	process   *process
 	settings  cli.Settings
 	secrets   *contract.SecretPolicy
 	listening string // the URL of the server for clients on this machine; "" unless it serves
@@ -171,6 +172,7 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	}
 	a.log = log
 	data := &dataFolder{path: s.Data, root: root}
+	a.process = newProcess(data)
 	store := newDatabase(s.Database, root, data.prepare, log)
 	a.keys = keyfolder.Find(s.Keys, environmentOf(s))
 	store.userKey = a.keys.Key
@@ -387,7 +389,7 @@ func (a *App) Close() error {
 		a.webhook.Close()
 	}
 	a.telemetry.Close() // it reads the number of waiting requests from the database once more
-	return errors.Join(err, a.database.close(), a.root.Close())
+	return errors.Join(err, a.database.close(), a.process.end(), a.root.Close())
 }
 
 // reason removes a path from an error whose message already names the path.

@@ -45,6 +45,9 @@ func (a *App) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error
 	loopback := &signedurl.Loopback{Serve: a.serveLinks}
 	a.serveOwnLinks(loopback.Base)
 	a.links.ends = a.settings.PublicURL == ""
+	if _, err := os.Stat(a.settings.Data); err == nil { // otherwise nothing is stored yet
+		a.describeProcess("stdio", "")
+	}
 	return errors.Join(server.ServeStdio(ctx, cli.LocalPrincipal, in, out), finish(ctx, server), loopback.Close())
 }
 
@@ -134,6 +137,7 @@ func (a *App) Serve(ctx context.Context, ready func(url string)) error {
 	a.listening = a.scheme() + l.Addr().String()
 	a.serveOwnLinks(func() (string, error) { return a.listening, nil })
 	defer a.noteServed(a.listening)()
+	a.describeProcess("serve", a.listening)
 	protocol := mcp.NewHTTP(authn.Identity, mcp.Limits{}, time.Now)
 	protocol.SessionEnded, protocol.Log = a.stats.ObserveSession, a.log
 	protocol.Challenge, protocol.StillAllowed = authn.Challenge, authn.StillAllowed

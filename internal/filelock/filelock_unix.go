@@ -19,6 +19,15 @@ func Lock(f *os.File) error {
 	}
 }
 
+// TryLock takes the exclusive lock of f, unless another process has it. It does not wait.
+func TryLock(f *os.File) (bool, error) {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // Unlock releases the lock. Closing f is not enough: a child process that was just forked may still
 // hold the descriptor.
 func Unlock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_UN) }

@@ -1,6 +1,7 @@
 package filelock
 
 import (
+	"errors"
 	"math"
 	"os"
 
@@ -16,6 +17,16 @@ func lockedByte() *windows.Overlapped {
 // Lock waits for the exclusive lock of f. The handle of f holds the lock until Unlock.
 func Lock(f *os.File) error {
 	return windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK, 0, 1, 0, lockedByte())
+}
+
+// TryLock takes the exclusive lock of f, unless another process has it. It does not wait.
+func TryLock(f *os.File) (bool, error) {
+	const flags = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
+	err := windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, lockedByte())
+	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // Unlock releases the lock.

@@ -39,7 +39,7 @@ func (p *Program) doctorCommand() *cobra.Command {
 	var strict bool
 	c := &cobra.Command{
 		Use:        "doctor",
-		SuggestFor: []string{"check", "status"},
+		SuggestFor: []string{"check"},
 		Args:       cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			checks := p.runChecks(cmd)

@@ -11,5 +11,5 @@ func openFileLimit() int64 {
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
 		return 2 * maxConnections
 	}
-	return int64(min(uint64(limit.Cur), 2*maxConnections)) //nolint:gosec,unconvert // small; it is signed on some systems
+	return int64(min(uint64(limit.Cur), 2*maxConnections)) //nolint:unconvert // it is signed on some systems
 }
