@@ -359,8 +359,8 @@ func (a *App) Knowledge() *knowledge.Index { return a.knowledge }
 // PingDatabase connects to the database before any call depends on it.
 func (a *App) PingDatabase(ctx context.Context) error { return a.database.reach(ctx) }
 
-// AuditRecords returns a reader of the audit records.
-func (a *App) AuditRecords() audit.Reader { return a.storage.audit }
+// AuditRecords returns a reader of the audit records that were not dropped.
+func (a *App) AuditRecords() audit.Reader { return a.retained() }
 
 // CallIndex returns the index of the calls in the audit records.
 func (a *App) CallIndex() *auditindex.Index { return a.calls }

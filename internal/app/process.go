@@ -110,7 +110,8 @@ func (p *process) end() error {
 	}
 	err := errors.Join(filelock.Unlock(p.file), p.file.Close())
 	p.file = nil
-	if gone := os.Remove(p.path(p.id)); !errors.Is(gone, fs.ErrNotExist) { // another process may have been faster
+	// Another process may have been faster.
+	if gone := os.Remove(p.path(p.id)); !errors.Is(gone, fs.ErrNotExist) {
 		err = errors.Join(err, gone)
 	}
 	return err

@@ -163,6 +163,7 @@ func (a *App) Serve(ctx context.Context, ready func(url string)) error {
 	a.log.Info("serving", "root", a.settings.Root, "toolsets", strings.Join(a.settings.Toolsets, ","),
 		"approve", string(a.settings.Approve), "read_only", a.settings.ReadOnly)
 	defer a.followCalls(ctx)()
+	defer a.followRetention(ctx)()
 	return errors.Join(server.Serve(ctx, l, grace), finish(ctx, servers...))
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -71,13 +72,27 @@ func (p *Program) printRecords(records []jsontree.Value) {
 	t.write(p.Stdout)
 }
 
+// printCut says which records were dropped because of their age.
+func (p *Program) printCut(ctx context.Context, records audit.Reader) error {
+	retained, ok := records.(*audit.Retained)
+	if !ok {
+		return nil
+	}
+	cut, err := retained.Cut(ctx)
+	if err == nil && cut.Through != "" {
+		fmt.Fprintf(p.Stdout, "%d older records, up to %s, were dropped (--audit-keep).\n", cut.Records, cut.Through)
+	}
+	return err
+}
+
 func (p *Program) auditVerify() *cobra.Command {
 	return &cobra.Command{
 		Use:     "verify",
 		Aliases: []string{"check"},
 		Args:    cobra.NoArgs,
 		RunE: p.with(func(c *cobra.Command, w Workspace, _ []string) error {
-			count, err := audit.Verify(c.Context(), w.AuditRecords(), w.RecordCheck(c.Context()))
+			records := w.AuditRecords()
+			count, err := audit.Verify(c.Context(), records, w.RecordCheck(c.Context()))
 			if broken, ok := errors.AsType[*audit.BrokenError](err); ok {
 				return fmt.Errorf("the audit log is broken at %w (the %d records before it are intact)", broken, count)
 			}
@@ -88,7 +103,7 @@ func (p *Program) auditVerify() *cobra.Command {
 				return fmt.Errorf("the hash chain of %d records is intact, but its end is not: %w", count, err)
 			}
 			fmt.Fprintf(p.Stdout, "%d records: the hash chain is intact.\n", count)
-			return nil
+			return p.printCut(c.Context(), records)
 		}),
 	}
 }

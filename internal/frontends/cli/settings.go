@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -37,6 +38,7 @@ type Settings struct {
 	LogLevel        slog.Level
 	LogFormat       string //  LogText or LogJSON
 	LogFile         string // "" is stderr
+	AuditKeep time.Duration // how long audit records are kept; 0 is for ever
 	Addr            string // address that serve listens on
 	// Certificate and key files of serve; "" means plain HTTP.
 	TLSCert, TLSKey string
@@ -180,6 +182,7 @@ var settingsTable = []setting{
 	{workspaceFlags, dependsValue, "log_level", "warn", "lowest level to log: debug, info, warn or error; serve uses info unless you set it"},
 	{workspaceFlags, inForce, "log_format", LogText, "format of the log: text, or json (an object per line)"},
 	{workspaceFlags, operatorOnly, "log_file", "", "file to append the log to, instead of stderr; opened again after it was renamed, and on SIGHUP"},
+	{storageFlags, operatorOnly, "audit_keep", "forever", "how long serve keeps audit records, in whole days such as 365d; older days are dropped"},
 	{servingFlags, needsTrust, "addr", "127.0.0.1:8722", "address that serve listens on; port 0 takes any free port"},
 	{servingFlags, operatorOnly, "tls_cert", "", "TLS certificate file of serve (PEM); reloaded when it changes"},
 	{servingFlags, operatorOnly, "tls_key", "", "private key file of the TLS certificate (PEM)"},

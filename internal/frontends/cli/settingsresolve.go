@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"remit/internal/contract"
 	"remit/internal/engine/approval"
@@ -149,6 +150,7 @@ func (r *resolver) values(s *Settings) error {
 		r.parse("elicitation", oneOf(&s.Elicitation, "on", "off")),
 		r.parse("rate_limits", oneOf(&s.RateLimits, "on", "off")),
 		r.logging(s),
+		r.parse("audit_keep", s.parseAuditKeep),
 		r.parse("addr", s.parseAddr),
 		r.access(s),
 	)
@@ -255,6 +257,19 @@ func (r *resolver) logging(s *Settings) error {
 			return contract.OneOf(text, LogText, LogJSON)
 		}),
 	)
+}
+
+// parseAuditKeep sets how long audit records are kept.
+func (s *Settings) parseAuditKeep(text string) error {
+	if text == settingNamed("audit_keep").fallback {
+		return nil
+	}
+	keep, err := parseDuration(text)
+	if err != nil || keep%(24*time.Hour) != 0 {
+		return fmt.Errorf("%q must be a number of days such as 365d, or forever", text)
+	}
+	s.AuditKeep = keep
+	return nil
 }
 
 // optionalPath resolves a path that may be empty.
