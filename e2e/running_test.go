@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -82,6 +84,14 @@ func TestIdleSocketsStarveNobody(t *testing.T) {
 				t.Fatalf("with %d idle connections: %d %s %v", i+1, got.status, got.body, err)
 			}
 		}
+	}
+	metrics := w.get("/metrics", nil).body
+	var closed int
+	if _, text, found := bytes.Cut(metrics, []byte("\nremit_connections_closed_total ")); !found {
+		t.Errorf("metrics: %s", metrics)
+	} else if _, err := fmt.Sscan(string(text), &closed); err != nil || closed < 1000-2*128 ||
+		!bytes.Contains(metrics, []byte("\nremit_connections_limit 128\n")) {
+		t.Errorf("%d idle connections were closed, %v", closed, err)
 	}
 	for _, conn := range idle {
 		_ = conn.Close() // the server would wait for those in the middle of a request

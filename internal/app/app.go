@@ -117,7 +117,10 @@ type App struct {
 	engine    *engine.Engine
 	options   engine.Options
 
-	process   *process
+	process *process
+
+	auditFailures atomic.Int64 // records that could not be stored
+
 	settings  cli.Settings
 	secrets   *contract.SecretPolicy
 	listening string // the URL of the server for clients on this machine; "" unless it serves
@@ -221,6 +224,7 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 
 // reportLost logs that audit records were lost, because no caller gets that error.
 func (a *App) reportLost(err error) {
+	a.auditFailures.Add(1)
 	a.log.Warn("audit records of reads are being lost; set --data to a writable folder, or check the database", "error", err)
 }
 
@@ -293,7 +297,7 @@ func (a *App) newEngine(sets []*contract.Set, options engine.Options) (*engine.E
 func (a *App) engineOptions() engine.Options {
 	options := engine.Options{
 		Approvals:   a.waiting,
-		Audit:       a.records,
+		Audit:       countedAudit{a.records, &a.auditFailures},
 		Observer:    a.stats,
 		Activity:    a.sessions,
 		Idempotency: stored(a.database, func(db *sqlstore.DB) idempotency.Store { return db.Idempotency() }),

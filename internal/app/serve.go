@@ -148,7 +148,8 @@ func (a *App) Serve(ctx context.Context, ready func(url string)) error {
 		return errors.Join(err, l.Close())
 	}
 	server.Handler, server.EndStreams = authn.Guard(direct(mux)), protocol.EndStreams
-	a.plain(mux, protocol, server, authn)
+	connections := func() (open, limit, closed int64) { return httpserver.Connections(l) }
+	a.plain(mux, protocol, server, authn, storageMetrics{a, connections})
 	if err := a.addConsole(mux, server, authn, protocol.Bodies); err != nil {
 		return errors.Join(err, l.Close())
 	}
@@ -242,12 +243,14 @@ func refuse(w http.ResponseWriter, status int, why string) {
 }
 
 // plain adds the routes that are not MCP.
-func (a *App) plain(mux *http.ServeMux, protocol *mcp.HTTP, server *httpserver.Server, authn *auth.Authenticator) {
+func (a *App) plain(
+	mux *http.ServeMux, protocol *mcp.HTTP, server *httpserver.Server, authn *auth.Authenticator, metrics prometheus.Collector,
+) {
 	api := &httpapi.API{
 		Engine: a.engine, Identity: authn.Identity, Challenge: authn.Challenge, Version: Version, Log: a.log,
 		Admit: protocol.Admit, Bodies: protocol.Bodies, Desk: a.desk, Address: authn.ClientAddress, Rejected: authn.RecordRejected,
 		Health: func(ctx context.Context) map[string]error { return a.health(ctx, server.ShuttingDown()) },
-		Metrics: httpapi.Metrics(a.stats, Version,
+		Metrics: httpapi.Metrics(a.stats, Version, metrics,
 			gauge("remit_sessions", "Open sessions of MCP clients with protocol versions up to 2025-11-25.", protocol.Sessions),
 			gauge("remit_streams", "Open streams.", protocol.Streams)),
 	}
