@@ -95,12 +95,24 @@ func TestDroppedDaysStayProvable(t *testing.T) {
 // TestOtherRemovalsAreFound removes days that no cut of ours explains.
 func TestOtherRemovalsAreFound(t *testing.T) {
 	for name, change := range map[string]func(t *testing.T, d *days){
-		"a day without a cut":         func(_ *testing.T, d *days) { delete(d.files, "2026-01-01.jsonl") },
-		"a cut with a foreign seal":   func(t *testing.T, d *days) { t.Helper(); d.cut(t, "2026-01-03", "theirs", 9) },
-		"one day more than was cut":   func(t *testing.T, d *days) { t.Helper(); d.cut(t, "2026-01-03", "ours", 9); delete(d.files, "2026-01-03.jsonl") },
-		"a day in between":            func(t *testing.T, d *days) { t.Helper(); d.cut(t, "2026-01-03", "ours", 9); delete(d.files, "2026-01-04.jsonl") },
-		"the first records of a day":  func(_ *testing.T, d *days) { cutLines(d, "2026-01-01.jsonl", 1) },
-		"and those after a valid cut": func(t *testing.T, d *days) { t.Helper(); d.cut(t, "2026-01-02", "ours", 9); cutLines(d, "2026-01-02.jsonl", 1) },
+		"a day without a cut":       func(_ *testing.T, d *days) { delete(d.files, "2026-01-01.jsonl") },
+		"a cut with a foreign seal": func(t *testing.T, d *days) { t.Helper(); d.cut(t, "2026-01-03", "theirs", 9) },
+		"one day more than was cut": func(t *testing.T, d *days) {
+			t.Helper()
+			d.cut(t, "2026-01-03", "ours", 9)
+			delete(d.files, "2026-01-03.jsonl")
+		},
+		"a day in between": func(t *testing.T, d *days) {
+			t.Helper()
+			d.cut(t, "2026-01-03", "ours", 9)
+			delete(d.files, "2026-01-04.jsonl")
+		},
+		"the first records of a day": func(_ *testing.T, d *days) { cutLines(d, "2026-01-01.jsonl", 1) },
+		"and those after a valid cut": func(t *testing.T, d *days) {
+			t.Helper()
+			d.cut(t, "2026-01-02", "ours", 9)
+			cutLines(d, "2026-01-02.jsonl", 1)
+		},
 	} {
 		d := newDays()
 		change(t, d)

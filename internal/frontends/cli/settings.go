@@ -36,10 +36,10 @@ type Settings struct {
 	RateLimits      bool
 	Elicitation     bool // answers in a dialog of a stdio client count as decisions
 	LogLevel        slog.Level
-	LogFormat       string //  LogText or LogJSON
-	LogFile         string // "" is stderr
-	AuditKeep time.Duration // how long audit records are kept; 0 is for ever
-	Addr            string // address that serve listens on
+	LogFormat       string        // LogText or LogJSON
+	LogFile         string        // "" is stderr
+	AuditKeep       time.Duration // how long audit records are kept; 0 is for ever
+	Addr            string        // address that serve listens on
 	// Certificate and key files of serve; "" means plain HTTP.
 	TLSCert, TLSKey string
 	// Only a proxy can connect, and the proxy terminates TLS.
