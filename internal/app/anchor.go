@@ -94,7 +94,7 @@ const (
 	fixNewData = `put the right one back, or a person runs "remit trust --new-data" at a terminal to go on with what is there now`
 	fixDamaged = `stop the server and restore a backup with "remit restore", or a person runs "remit trust --new-data" at a ` +
 		`terminal, which moves the damaged file aside`
-	fixKeys    = `put right what "remit doctor" says, restore the key folder from a backup, or a person runs "remit trust --copied" at a terminal`
+	fixKeys = `put right what "remit doctor" says, restore the key folder from a backup, or a person runs "remit trust --copied" at a terminal`
 )
 
 // mayCreate returns an error if the database must exist already.

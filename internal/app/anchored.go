@@ -52,9 +52,9 @@ func (s *anchoredApprovals) end(r *approval.Request, now time.Time) (fresh bool,
 // that nothing is written then.
 type anchoredRecords struct {
 	*audit.Log
-	anchor *anchor
-	tips   *tipKeeper   // nil for a shared database
-	place  func() error // returns an error if the folder of the records is gone
+	anchor    *anchor
+	tips      *tipKeeper   // nil for a shared database
+	place     func() error // returns an error if the folder of the records is gone
 	announced *announcements
 }
 
@@ -89,6 +89,7 @@ func (r *anchoredRecords) Ready(now time.Time) error {
 // reportLost logs that audit records were lost, because no caller gets that error.
 func (a *App) reportLost(err error) {
 	a.announced.lose()
+	a.auditFailures.Add(1)
 	if a.isDoubt(err) {
 		return
 	}

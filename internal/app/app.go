@@ -119,6 +119,8 @@ type App struct {
 	engine    *engine.Engine
 	options   engine.Options
 
+	auditFailures atomic.Int64 // records that could not be stored
+
 	settings  cli.Settings
 	secrets   *contract.SecretPolicy
 	listening string // the URL of the server for clients on this machine; "" unless it serves
@@ -176,6 +178,7 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	}
 	a.log = log
 	data := &dataFolder{path: s.Data, root: root}
+	a.process = newProcess(data)
 	store := newDatabase(s.Database, root, data.claim, log)
 	a.keys = keyfolder.Find(s.Keys, environmentOf(s))
 	store.userKey = a.keys.Key
@@ -185,7 +188,6 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	if file, ok := sqlstore.File(s.Database); ok && filepath.Dir(file) == s.Data {
 		data.mayCreate = a.anchor.mayCreate
 	}
-	a.process = newProcess(data)
 	if store.isShared() {
 		a.storage, store.records = sharedStorage(root, store.open, a.reportLost)
 	} else {
@@ -242,8 +244,10 @@ func hiddenFrom(s cli.Settings) []string {
 	if keys := keyfolder.Find(s.Keys, environmentOf(s)).Path(); keys != "" {
 		hidden = append(hidden, keys)
 	}
-	if s.TLSKey != "" {
-		hidden = append(hidden, s.TLSKey)
+	for _, file := range []string{s.TLSKey, s.LogFile} {
+		if file != "" {
+			hidden = append(hidden, file)
+		}
 	}
 	if file, ok := sqlstore.File(s.Database); ok && filepath.Dir(file) != s.Data {
 		hidden = append(hidden, file, file+"-wal", file+"-shm", file+".lock")
@@ -300,7 +304,7 @@ func (a *App) newEngine(sets []*contract.Set, options engine.Options) (*engine.E
 func (a *App) engineOptions() engine.Options {
 	options := engine.Options{
 		Approvals:   a.waiting,
-		Audit:       a.records,
+		Audit:       countedAudit{a.records, &a.auditFailures},
 		Observer:    a.stats,
 		Activity:    a.sessions,
 		Idempotency: stored(a.database, func(db *sqlstore.DB) idempotency.Store { return db.Idempotency() }),
@@ -372,7 +376,7 @@ func (a *App) CallIndex() *auditindex.Index { return a.calls }
 // newCallIndex prepares the index of calls, which opens the database on first use.
 func (a *App) newCallIndex() *auditindex.Index {
 	return &auditindex.Index{
-		Records: a.AuditRecords(), Exists: a.database.exists, Now: time.Now,
+		Records: a.drained(), Exists: a.database.exists, Now: time.Now,
 		Open: stored(a.database, func(db *sqlstore.DB) auditindex.Store { return db.AuditIndex(a.storage.source) }),
 	}
 }
@@ -389,9 +393,6 @@ func (a *App) Close() error {
 	if auditErr = errors.Join(auditErr, a.storage.recordsEnd.Close()); auditErr != nil && !a.isDoubt(auditErr) {
 		a.log.Warn("audit records of reads were lost", "error", auditErr)
 	}
-	if err := a.process.end(); err != nil {
-		a.log.Debug("cannot remove the file of this process", "error", err)
-	}
 	a.tips.close()
 	a.stores.close()
 	a.calls.Close()
@@ -400,5 +401,5 @@ func (a *App) Close() error {
 	}
 	a.telemetry.Close() // it reads the number of waiting requests from the database once more
 	a.data.close()
-	return errors.Join(err, a.database.close(), a.root.Close())
+	return errors.Join(err, a.database.close(), a.process.end(), a.root.Close())
 }

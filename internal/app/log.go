@@ -1,8 +1,8 @@
 package app
 
 import (
+	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
 	"slices"
@@ -13,33 +13,67 @@ import (
 
 	"remit/internal/batchwriter"
 	"remit/internal/engine/audit"
+	"remit/internal/frontends/cli"
 	"remit/internal/visible"
 )
 
 // logs creates loggers and flushes them at the end of the program.
 type logs struct {
-	mu      sync.Mutex
-	writers []*batch
+	mu       sync.Mutex
+	writers  []*batch
+	problems []*problems
 }
 
-// logger returns a logger that writes to a terminal in color with hidden characters escaped, and to
-// anything else without colors.
-func (l *logs) logger(w io.Writer, level slog.Level) *slog.Logger {
+// logger returns a logger that writes to w, or to a file if the options name one. On a terminal it
+// writes in color with hidden characters escaped.
+func (l *logs) logger(w io.Writer, o cli.LogOptions) (*slog.Logger, error) {
 	screen, onScreen := w.(*visible.Writer)
-	if onScreen {
+	if onScreen && o.Format != cli.LogJSON {
 		w = screen.Terminal // lines escapes all text itself
 	}
-	b := newBatch(w)
+	if o.File != "" {
+		file, err := openLogFile(o.File, w)
+		if err != nil {
+			return nil, err
+		}
+		w, onScreen = file, false
+	}
+	format := func(out io.Writer) slog.Handler { return &lines{level: o.Level, out: out, screen: onScreen} }
+	if o.Format == cli.LogJSON {
+		format = func(out io.Writer) slog.Handler {
+			return slog.NewJSONHandler(out, &slog.HandlerOptions{Level: o.Level, ReplaceAttr: jsonAttr})
+		}
+	}
+	b := newBatch(w, format)
+	handler := newRepeats(flushingHandler{format(b), b})
 	l.mu.Lock()
-	l.writers = append(l.writers, b)
+	l.writers, l.problems = append(l.writers, b), append(l.problems, handler.problems)
 	l.mu.Unlock()
-	return slog.New(flushingHandler{&lines{level: level, out: b, screen: onScreen}, b})
+	return slog.New(handler), nil
+}
+
+// jsonAttr masks credentials in a value, and writes durations in seconds.
+func jsonAttr(_ []string, a slog.Attr) slog.Attr {
+	switch value := a.Value.Resolve(); value.Kind() {
+	case slog.KindString:
+		a.Value = slog.StringValue(audit.Mask(value.String(), masked))
+	case slog.KindDuration:
+		a.Value = slog.Float64Value(value.Duration().Seconds())
+	case slog.KindAny:
+		if _, isLevel := value.Any().(slog.Level); !isLevel {
+			a.Value = slog.StringValue(audit.Mask(value.String(), masked))
+		}
+	}
+	return a
 }
 
 // flush writes the buffered lines.
 func (l *logs) flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	for _, p := range l.problems {
+		p.flush()
+	}
 	for _, b := range l.writers {
 		b.flushSoon()
 	}
@@ -199,11 +233,12 @@ const (
 // counted.
 type batch struct {
 	out    io.Writer
+	format func(io.Writer) slog.Handler // writes the line about dropped lines
 	writer *batchwriter.Writer[[]byte]
 }
 
-func newBatch(out io.Writer) *batch {
-	b := &batch{out: out}
+func newBatch(out io.Writer, format func(io.Writer) slog.Handler) *batch {
+	b := &batch{out: out, format: format}
 	b.writer = batchwriter.New(batchwriter.Options[[]byte]{
 		Write: b.writeOut, Delay: batchDelay, Max: maxBatchBytes, Size: func(lines []byte) int { return len(lines) },
 		// All lines are merged into one item.
@@ -219,13 +254,14 @@ func (b *batch) Write(line []byte) (int, error) {
 }
 
 // writeOut writes the buffered lines.
-func (b *batch) writeOut(_ context.Context, batch [][]byte) (retry [][]byte, _ error) {
-	lines := batch[0]
+func (b *batch) writeOut(ctx context.Context, batch [][]byte) (retry [][]byte, _ error) {
+	out := bytes.NewBuffer(batch[0])
 	if n := b.writer.TakeDropped(); n > 0 {
-		lines = fmt.Appendf(lines, "%s WRN %d lines of the log were dropped, because nothing reads them\n",
-			time.Now().Format(time.RFC3339), n)
+		r := slog.NewRecord(time.Now(), slog.LevelWarn, "lines of the log were dropped, because nothing reads them", 0)
+		r.Add("lines", n)
+		_ = b.format(out).Handle(ctx, r) // a buffer takes everything
 	}
-	_, _ = b.out.Write(lines) // there is no place to report that the log cannot be written
+	_, _ = b.out.Write(out.Bytes()) // there is no place to report that the log cannot be written
 	return nil, nil
 }
 

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"remit/internal/frontends/cli"
 	"remit/internal/visible"
 )
 
@@ -19,7 +22,7 @@ func TestLogLines(t *testing.T) {
 	var file, screen bytes.Buffer
 	all := &logs{}
 	for _, w := range []io.Writer{&file, &visible.Writer{Terminal: &screen}} {
-		log := all.logger(w, slog.LevelDebug)
+		log := newLogger(t, all, w, cli.LogOptions{Level: slog.LevelDebug})
 		log.Info("call", "tool", "learning-os/hello", "took", 1500*time.Microsecond, "bytes", 12)
 		log.Warn("odd values", "empty", "", "spaces", "a b", "quote", `a"b`, "equals", "a=b", "line", "a\nb")
 		log.With("caller", "local").Error("failed", "cause", errors.New("no such file"), "on", true, "share", 0.5)
@@ -48,6 +51,73 @@ WRN masked cause="dial postgres://app:***@db: refused" path=docs/ghp_***/a.md
 	}
 }
 
+func newLogger(t *testing.T, all *logs, w io.Writer, o cli.LogOptions) *slog.Logger {
+	t.Helper()
+	log, err := all.logger(w, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return log
+}
+
+// TestLogAsJSON checks the lines of the log as JSON.
+func TestLogAsJSON(t *testing.T) {
+	var out bytes.Buffer
+	all := &logs{}
+	log := newLogger(t, all, &out, cli.LogOptions{Format: cli.LogJSON})
+	log.Info("call", "tool", "learning-os/hello", "took", 1500*time.Millisecond, "bytes", 12)
+	log.With("caller", "local").Warn("masked", "cause", errors.New("dial postgres://app:hunter@db: refused"), "on", true)
+	all.flush()
+	const want = `{"level":"INFO","msg":"call","tool":"learning-os/hello","took":1.5,"bytes":12}
+{"level":"WARN","msg":"masked","caller":"local","cause":"dial postgres://app:***@db: refused","on":true}
+`
+	if got := regexp.MustCompile(`"time":"[^"]+",`).ReplaceAllString(out.String(), ""); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestLogFileIsRotated checks that lines go to the file of the name, also after it was renamed or
+// removed, that only its owner can read it, and that lines are not lost if there can be none.
+func TestLogFileIsRotated(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "logs", "remit.log")
+	if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var errOut bytes.Buffer
+	all := &logs{}
+	log := newLogger(t, all, &errOut, cli.LogOptions{File: path})
+	log.Warn("first")
+	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	if err := os.Rename(path, path+".1"); err != nil {
+		t.Fatal(err)
+	}
+	log.Warn("second")
+	first, err := os.ReadFile(path + ".1")
+	second, secondErr := os.ReadFile(path)
+	if cut(string(first)) != "WRN first\n" || cut(string(second)) != "WRN second\n" {
+		t.Errorf("after a rename: %q and %q, %v", first, second, errors.Join(err, secondErr))
+	}
+	if err := os.RemoveAll(filepath.Dir(path)); err != nil {
+		t.Fatal(err)
+	}
+	log.Warn("third")
+	log.Warn("fourth")
+	if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	log.Warn("fifth")
+	text, err := os.ReadFile(path)
+	if got := cut(string(text)); err != nil || got != "WRN fifth\n" {
+		t.Errorf("in the file: %q, %v", got, err)
+	}
+	want := "remit: cannot write the log to " + path + ", so it goes here: no such file or directory\nWRN third\nWRN fourth\n"
+	if got := cut(errOut.String()); got != want {
+		t.Errorf("on stderr: %q, want %q", got, want)
+	}
+}
+
 // cut removes the time from each line.
 func cut(lines string) string {
 	return regexp.MustCompile(`(?m)^[0-9T:Z+-]+ `).ReplaceAllString(lines, "")
@@ -58,7 +128,7 @@ func cut(lines string) string {
 func TestLogsAreBatched(t *testing.T) {
 	var out bytes.Buffer
 	all := &logs{}
-	log := all.logger(&out, slog.LevelInfo)
+	log := newLogger(t, all, &out, cli.LogOptions{})
 	log.Info("first")
 	if out.Len() > 0 {
 		t.Errorf("an ordinary line left at once: %s", &out)
@@ -94,7 +164,7 @@ func (s *stuck) Write(data []byte) (int, error) {
 func TestStuckLogDoesNotBlock(t *testing.T) {
 	out := &stuck{let: make(chan struct{})}
 	all := &logs{}
-	log := all.logger(out, slog.LevelInfo)
+	log := newLogger(t, all, out, cli.LogOptions{})
 	line := strings.Repeat("x", 1000)
 	log.Warn("stuck from here on")
 	for range 3000 {

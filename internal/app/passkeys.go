@@ -104,6 +104,11 @@ func (l passkeyLedger) Place() string { return l.document.Name(passkeysFile) }
 
 // RecordCheck implements cli.Workspace.
 func (a *App) RecordCheck(ctx context.Context) func(record []byte) error {
+	return a.recordCheck(ctx).Check
+}
+
+// recordCheck returns what checks the signatures in the records that were not dropped.
+func (a *App) recordCheck(ctx context.Context) *passkey.RecordCheck {
 	all, err := a.passkeys.List(ctx)
 	if err != nil {
 		a.log.Warn("signatures are verified only with the keys in the records", "error", err)
@@ -112,5 +117,10 @@ func (a *App) RecordCheck(ctx context.Context) func(record []byte) error {
 	for _, p := range all {
 		check.Registered[p.ID] = p.PublicKey
 	}
-	return check.Check
+	cut, err := a.retained().Cut(ctx)
+	if err != nil {
+		a.log.Warn("passkeys that dropped records registered are not known", "error", err)
+	}
+	check.Restore(cut.Passkeys)
+	return check
 }

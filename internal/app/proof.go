@@ -59,7 +59,7 @@ func (p *proof) Compare(ctx context.Context, report func(cli.Progress)) (cli.Pro
 		return first, err
 	}
 	var ledger audit.Ledger
-	if err := ledger.ReadAll(ctx, p.app.storage.audit); err != nil {
+	if err := ledger.ReadAll(ctx, p.app.AuditRecords()); err != nil {
 		return first, err
 	}
 	second, err := p.compare(ctx, &ledger, report)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -44,6 +45,9 @@ func (a *App) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error
 	a.serveOwnLinks(loopback.Base)
 	a.links.ends = a.settings.PublicURL == ""
 	a.announced.start()
+	if _, err := os.Stat(a.settings.Data); err == nil { // otherwise nothing is stored yet
+		a.describeProcess("stdio", "")
+	}
 	return errors.Join(server.ServeStdio(ctx, cli.LocalPrincipal, in, out), finish(ctx, server), loopback.Close())
 }
 
@@ -133,6 +137,7 @@ func (a *App) Serve(ctx context.Context, ready func(url string)) error {
 	a.listening = a.scheme() + l.Addr().String()
 	a.serveOwnLinks(func() (string, error) { return a.listening, nil })
 	defer a.noteServed(a.listening)()
+	a.describeProcess("serve", a.listening)
 	protocol := mcp.NewHTTP(authn.Identity, mcp.Limits{}, time.Now)
 	protocol.SessionEnded, protocol.Log = a.stats.ObserveSession, a.log
 	protocol.Challenge, protocol.StillAllowed = authn.Challenge, authn.StillAllowed
@@ -143,7 +148,8 @@ func (a *App) Serve(ctx context.Context, ready func(url string)) error {
 		return errors.Join(err, l.Close())
 	}
 	server.Handler, server.EndStreams = authn.Guard(direct(mux)), protocol.EndStreams
-	a.plain(mux, protocol, server, authn)
+	connections := func() (open, limit, closed int64) { return httpserver.Connections(l) }
+	a.plain(mux, protocol, server, authn, storageMetrics{a, connections})
 	if err := a.addConsole(mux, server, authn, protocol.Bodies); err != nil {
 		return errors.Join(err, l.Close())
 	}
@@ -160,6 +166,7 @@ func (a *App) Serve(ctx context.Context, ready func(url string)) error {
 		"approve", string(a.settings.Approve), "read_only", a.settings.ReadOnly)
 	defer a.inBackground(ctx, a.calls.Follow)()
 	defer a.inBackground(ctx, a.watchDamage)()
+	defer a.followRetention(ctx)()
 	return errors.Join(server.Serve(ctx, l, grace), finish(ctx, servers...))
 }
 
@@ -238,12 +245,14 @@ func refuse(w http.ResponseWriter, status int, why string) {
 }
 
 // plain adds the routes that are not MCP.
-func (a *App) plain(mux *http.ServeMux, protocol *mcp.HTTP, server *httpserver.Server, authn *auth.Authenticator) {
+func (a *App) plain(
+	mux *http.ServeMux, protocol *mcp.HTTP, server *httpserver.Server, authn *auth.Authenticator, metrics prometheus.Collector,
+) {
 	api := &httpapi.API{
 		Engine: a.engine, Identity: authn.Identity, Challenge: authn.Challenge, Version: Version, Log: a.log,
 		Admit: protocol.Admit, Bodies: protocol.Bodies, Desk: a.desk, Address: authn.ClientAddress, Rejected: authn.RecordRejected,
 		Health: func(ctx context.Context) map[string]error { return a.health(ctx, server.ShuttingDown()) },
-		Metrics: httpapi.Metrics(a.stats, Version,
+		Metrics: httpapi.Metrics(a.stats, Version, metrics,
 			gauge("remit_sessions", "Open sessions of MCP clients with protocol versions up to 2025-11-25.", protocol.Sessions),
 			gauge("remit_streams", "Open streams.", protocol.Streams)),
 	}

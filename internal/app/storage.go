@@ -105,7 +105,7 @@ func sharedStorage(root *workspace.Root, database sqlstore.Source, lost func(err
 // localRecords stores the records of this process in files.
 type localRecords struct {
 	sqlstore.FileRecords
-	daily   *memlog.Daily
+	daily *memlog.Daily
 }
 
 // Close moves the records that are in the database to the files, and closes these.
@@ -134,8 +134,11 @@ func (r drainedRecords) Days(ctx context.Context) ([]audit.Day, error) {
 	return r.Reader.Days(ctx)
 }
 
-// AuditRecords returns a reader of the audit records.
-func (a *App) AuditRecords() audit.Reader {
+// AuditRecords returns a reader of the audit records that were not dropped.
+func (a *App) AuditRecords() audit.Reader { return a.retained() }
+
+// drained returns a reader of the records of all calls that were acknowledged before.
+func (a *App) drained() audit.Reader {
 	return drainedRecords{a.storage.audit, func(ctx context.Context) {
 		if err := a.storage.drain(ctx); err != nil {
 			a.log.Warn("audit records of the newest calls may be missing in what is read", "error", err)

@@ -37,6 +37,9 @@ func environmentOf(s cli.Settings) func(string) (string, bool) {
 	return s.Env
 }
 
+// maxWaiting is how many waiting requests are counted: each is read completely, with its arguments.
+const maxWaiting = 100
+
 // waitingGauge counts the requests that wait for approval.
 func (a *App) waitingGauge() telemetry.Gauge {
 	return telemetry.Gauge{
@@ -46,7 +49,6 @@ func (a *App) waitingGauge() telemetry.Gauge {
 			if err != nil {
 				return 0, false
 			}
-			const maxWaiting = 100 // each request is read completely, with its arguments
 			list, err := store.List(ctx, approval.ListOptions{Now: time.Now(), Limit: maxWaiting})
 			return float64(len(list)), err == nil
 		},

@@ -102,7 +102,8 @@ func IsSealed(line []byte) bool {
 // may still write to the old day.
 func ContinuesChain(ctx context.Context, records Reader, before, prev string) (bool, error) {
 	if before == "" {
-		return prev == InitialHash, nil
+		start, err := startOf(ctx, records)
+		return prev == start, err
 	}
 	lastMinute := []byte(`{"time":"` + before + `T23:59:`)
 	for place := int64(math.MaxInt64); ; {

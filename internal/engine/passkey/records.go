@@ -35,6 +35,30 @@ type RecordCheck struct {
 	recorded   map[string][]byte
 }
 
+// Recorded returns the public keys that the records registered so far, as hexadecimal text by id.
+func (c *RecordCheck) Recorded() map[string]string {
+	keys := map[string]string{}
+	for id, key := range c.recorded {
+		keys[id] = hex.EncodeToString(key)
+	}
+	return keys
+}
+
+// Restore takes over what Recorded returned, for records that were dropped.
+func (c *RecordCheck) Restore(keys map[string]string) {
+	for id, key := range keys {
+		c.note(id, key)
+	}
+}
+
+// note notes that a record registered a passkey.
+func (c *RecordCheck) note(id, key string) {
+	if c.recorded == nil {
+		c.recorded = map[string][]byte{}
+	}
+	c.recorded[id], _ = hex.DecodeString(key) // an invalid key verifies nothing
+}
+
 // signedMark is in every record with a signature, and keyMark in every record about a passkey. Most
 // records have neither, and need not be parsed.
 var (
@@ -63,10 +87,7 @@ func (c *RecordCheck) Check(line []byte) error {
 		}
 	}
 	if tool.Text == RecordRegistered {
-		if c.recorded == nil {
-			c.recorded = map[string][]byte{}
-		}
-		c.recorded[id.Text], _ = hex.DecodeString(key.Text) // an invalid key verifies nothing
+		c.note(id.Text, key.Text)
 	}
 	return nil
 }

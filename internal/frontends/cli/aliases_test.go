@@ -56,7 +56,7 @@ func TestNamesAreUnique(t *testing.T) {
 func TestSuggestions(t *testing.T) {
 	for typed, want := range map[string]string{
 		"ls": `did you mean "files"?`, "start": `did you mean "serve"?`, "run": `did you mean "serve"?`,
-		"mcp": `did you mean "stdio"?`, "status": `did you mean "doctor"?`, "ask": `did you mean "search"?`,
+		"mcp": `did you mean "stdio"?`, "check": `did you mean "doctor"?`, "ask": `did you mean "search"?`,
 		"task": `did you mean "tasks"?`, "tokens": `did you mean "token"?`, "se": `did you mean "search" or "serve"?`,
 		"tasks show": `did you mean "list"?`, "tasks lst": `did you mean "list"?`, "tasks delte": `did you mean "delete"?`,
 		"books show": `did you mean "list"?`, "books val": `did you mean "validate"?`, "audit show": `did you mean "list"?`,

@@ -89,6 +89,19 @@ type Proved struct {
 	audit.Comparison
 }
 
+// printCut says which records were dropped because of their age.
+func (p *Program) printCut(ctx context.Context, records audit.Reader) error {
+	retained, ok := records.(*audit.Retained)
+	if !ok {
+		return nil
+	}
+	cut, err := retained.Cut(ctx)
+	if err == nil && cut.Through != "" {
+		fmt.Fprintf(p.Stdout, "%d older records, up to %s, were dropped (--audit-keep).\n", cut.Records, cut.Through)
+	}
+	return err
+}
+
 func (p *Program) auditVerify() *cobra.Command {
 	return p.withJSON("print as JSON", &cobra.Command{
 		Use:     "verify",
@@ -101,7 +114,11 @@ func (p *Program) auditVerify() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := p.show(proved, func() { p.printProved(&proved) }); err != nil || len(proved.Problems) == 0 {
+			err = p.show(proved, func() {
+				p.printProved(&proved)
+				err = p.printCut(c.Context(), w.AuditRecords())
+			})
+			if err != nil || len(proved.Problems) == 0 {
 				return err
 			}
 			return failure{ExitFailed}

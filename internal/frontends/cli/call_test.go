@@ -66,7 +66,7 @@ func TestBareList(t *testing.T) {
 			Open: func(context.Context, cli.Settings, *slog.Logger) (cli.Workspace, error) {
 				return toolsOnly{engine: e}, nil
 			},
-			Logger: func(io.Writer, slog.Level) *slog.Logger { return slog.New(slog.DiscardHandler) },
+			Logger: func(io.Writer, cli.LogOptions) (*slog.Logger, error) { return slog.New(slog.DiscardHandler), nil },
 			Now:    time.Now, Args: []string{"call", "list", "total=" + total, "--root", t.TempDir()},
 			Env:   func(string) (string, bool) { return "", false },
 			Stdin: strings.NewReader(""), Stdout: &printed, Stderr: &errOut,

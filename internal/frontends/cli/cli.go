@@ -82,7 +82,7 @@ type Program struct {
 	Open    func(ctx context.Context, s Settings, log *slog.Logger) (Workspace, error)
 	Lists   func(s Settings) Lists
 	Catalog func(names ...string) ([]*contract.Set, error) // hidden sets are included only if named
-	Logger  func(w io.Writer, level slog.Level) *slog.Logger
+	Logger  func(w io.Writer, o LogOptions) (*slog.Logger, error)
 	// Evaluate measures the quality of the search on a test set, or on the built-in ones if set is
 	// nil. name is for messages.
 	Evaluate func(ctx context.Context, name string, set io.Reader, report func(Progress)) ([]Evaluation, error)
@@ -200,7 +200,7 @@ func (p *Program) command() *cobra.Command {
 		group("audit", p.auditList(), p.auditVerify()),
 		group("contract", p.contractLint(), p.contractNew(), p.contractDiff()),
 		group("config", p.configPrint()),
-		p.trustCommand(), p.initCommand(), p.installCommand(), p.doctorCommand(), p.manCommand(), p.versionCommand(),
+		p.trustCommand(), p.initCommand(), p.installCommand(), p.doctorCommand(), p.statusCommand(), p.manCommand(), p.versionCommand(),
 	)
 	root.InitDefaultHelpCmd() // before explain, which adds its text
 	explain(root, helpSections())
@@ -328,7 +328,10 @@ func (p *Program) open(cmd *cobra.Command, toolsets ...string) (Workspace, error
 	if cmd.Name() == "serve" && settings.Origin("log_level") == FromDefault {
 		settings.LogLevel = slog.LevelInfo // the log is the only view of what a server does
 	}
-	log := p.Logger(p.Stderr, settings.LogLevel)
+	log, err := p.Logger(p.Stderr, settings.logOptions())
+	if err != nil {
+		return nil, err
+	}
 	p.trustNotice(&settings, isServer)
 	w, err := p.Open(cmd.Context(), settings, log)
 	if err != nil {

@@ -40,7 +40,7 @@ func (p *Program) doctorCommand() *cobra.Command {
 	var strict, thorough bool
 	c := &cobra.Command{
 		Use:        "doctor",
-		SuggestFor: []string{"check", "status"},
+		SuggestFor: []string{"check"},
 		Args:       cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			checks := p.runChecks(cmd, thorough)
@@ -88,7 +88,11 @@ func (p *Program) runChecks(cmd *cobra.Command, thorough bool) []Check {
 // checkOpened opens the workspace and runs its own checks.
 func (p *Program) checkOpened(cmd *cobra.Command, settings Settings, thorough bool) (checks []Check) {
 	settings.Watch = false
-	opened, err := p.Open(cmd.Context(), settings, p.Logger(p.Stderr, slog.LevelError))
+	log, err := p.Logger(p.Stderr, LogOptions{Level: slog.LevelError})
+	if err != nil {
+		return []Check{{"log", StatusFail, message(err), "Check that stderr can be written."}}
+	}
+	opened, err := p.Open(cmd.Context(), settings, log)
 	if err != nil {
 		return []Check{{"opening", StatusFail, message(settings.locate(err)), "Remit cannot serve this workspace until this is fixed."}}
 	}

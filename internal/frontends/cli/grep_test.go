@@ -66,8 +66,10 @@ func (f *fakeCode) types(t *testing.T, stdout io.Writer, args ...string) (errOut
 	t.Helper()
 	var complained bytes.Buffer
 	p := &Program{
-		Open:   func(context.Context, Settings, *slog.Logger) (Workspace, error) { return f, nil },
-		Logger: func(w io.Writer, _ slog.Level) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) },
+		Open: func(context.Context, Settings, *slog.Logger) (Workspace, error) { return f, nil },
+		Logger: func(w io.Writer, _ LogOptions) (*slog.Logger, error) {
+			return slog.New(slog.NewTextHandler(w, nil)), nil
+		},
 		Env:    func(string) (string, bool) { return "", false },
 		Stdout: stdout, Stderr: &complained,
 	}

@@ -59,7 +59,7 @@ func (p *person) types(t *testing.T, args ...string) result {
 			}
 			return sets, nil
 		},
-		Logger: func(io.Writer, slog.Level) *slog.Logger { return slog.New(slog.DiscardHandler) },
+		Logger: func(io.Writer, LogOptions) (*slog.Logger, error) { return slog.New(slog.DiscardHandler), nil },
 		Now:    time.Now, Args: append(args, "--root", p.root),
 		Env:   func(name string) (string, bool) { value, ok := p.env[name]; return value, ok },
 		Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errOut,

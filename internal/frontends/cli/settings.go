@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -35,7 +36,10 @@ type Settings struct {
 	RateLimits      bool
 	Elicitation     bool // answers in a dialog of a stdio client count as decisions
 	LogLevel        slog.Level
-	Addr            string // address that serve listens on
+	LogFormat       string        // LogText or LogJSON
+	LogFile         string        // "" is stderr
+	AuditKeep       time.Duration // how long audit records are kept; 0 is for ever
+	Addr            string        // address that serve listens on
 	// Certificate and key files of serve; "" means plain HTTP.
 	TLSCert, TLSKey string
 	// Only a proxy can connect, and the proxy terminates TLS.
@@ -63,6 +67,22 @@ type Settings struct {
 	// Why the decisions about the file cannot be read; nil if they can.
 	trustProblem error
 }
+
+// The formats of the log.
+const (
+	LogText = "text"
+	LogJSON = "json"
+)
+
+// LogOptions say what a logger writes, and where.
+type LogOptions struct {
+	Level  slog.Level
+	Format string // LogText if empty
+	File   string // appended to; "" for the writer of the program
+}
+
+// logOptions returns the options of the log that the settings ask for.
+func (s *Settings) logOptions() LogOptions { return LogOptions{s.LogLevel, s.LogFormat, s.LogFile} }
 
 // Values returns all settings with their origins.
 func (s *Settings) Values() []Value { return s.values }
@@ -160,6 +180,9 @@ var settingsTable = []setting{
 	{workspaceFlags, notInFile, "config", "ROOT/remit.yaml", "configuration file"},
 	{workspaceFlags, dependsValue, "rate_limits", "on", "enforce rate limits: on, or off for benchmarks and trusted local use"},
 	{workspaceFlags, dependsValue, "log_level", "warn", "lowest level to log: debug, info, warn or error; serve uses info unless you set it"},
+	{workspaceFlags, inForce, "log_format", LogText, "format of the log: text, or json (an object per line)"},
+	{workspaceFlags, operatorOnly, "log_file", "", "file to append the log to, instead of stderr; opened again after it was renamed, and on SIGHUP"},
+	{storageFlags, operatorOnly, "audit_keep", "forever", "how long serve keeps audit records, in whole days such as 365d; older days are dropped"},
 	{servingFlags, needsTrust, "addr", "127.0.0.1:8722", "address that serve listens on; port 0 takes any free port"},
 	{servingFlags, operatorOnly, "tls_cert", "", "TLS certificate file of serve (PEM); reloaded when it changes"},
 	{servingFlags, operatorOnly, "tls_key", "", "private key file of the TLS certificate (PEM)"},

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"remit/internal/contract"
 	"remit/internal/engine/approval"
@@ -148,12 +149,8 @@ func (r *resolver) values(s *Settings) error {
 		r.embeddings(s),
 		r.parse("elicitation", oneOf(&s.Elicitation, "on", "off")),
 		r.parse("rate_limits", oneOf(&s.RateLimits, "on", "off")),
-		r.parse("log_level", func(text string) error {
-			if s.LogLevel.UnmarshalText([]byte(text)) != nil {
-				return contract.OneOf(text, "debug", "info", "warn", "error")
-			}
-			return nil
-		}),
+		r.logging(s),
+		r.parse("audit_keep", s.parseAuditKeep),
 		r.parse("addr", s.parseAddr),
 		r.access(s),
 	)
@@ -243,6 +240,36 @@ func (r *resolver) access(s *Settings) error {
 		err = errors.Join(err, errors.New("tls_cert and tls_key must be set together; set both or neither"))
 	}
 	return err
+}
+
+// logging resolves what is logged, and where.
+func (r *resolver) logging(s *Settings) error {
+	s.LogFile = r.optionalPath(s, "log_file")
+	return errors.Join(
+		r.parse("log_level", func(text string) error {
+			if s.LogLevel.UnmarshalText([]byte(text)) != nil {
+				return contract.OneOf(text, "debug", "info", "warn", "error")
+			}
+			return nil
+		}),
+		r.parse("log_format", func(text string) error {
+			s.LogFormat = text
+			return contract.OneOf(text, LogText, LogJSON)
+		}),
+	)
+}
+
+// parseAuditKeep sets how long audit records are kept.
+func (s *Settings) parseAuditKeep(text string) error {
+	if text == settingNamed("audit_keep").fallback {
+		return nil
+	}
+	keep, err := parseDuration(text)
+	if err != nil || keep%(24*time.Hour) != 0 {
+		return fmt.Errorf("%q must be a number of days such as 365d, or forever", text)
+	}
+	s.AuditKeep = keep
+	return nil
 }
 
 // optionalPath resolves a path that may be empty.

@@ -55,8 +55,8 @@ func (p *person) runs(code int, args ...string) (out, errOut string) {
 			return app.Open(ctx, s, log)
 		},
 		Catalog: catalog.Load,
-		Logger: func(w io.Writer, level slog.Level) *slog.Logger {
-			return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+		Logger: func(w io.Writer, o cli.LogOptions) (*slog.Logger, error) {
+			return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: o.Level})), nil
 		},
 		Now:       func() time.Time { return p.now },
 		AskPerson: p.consent,

@@ -141,7 +141,7 @@ func (c *tokenUser) types(code int, args ...string) (out, errOut string) {
 		Catalog: func(...string) ([]*contract.Set, error) {
 			return []*contract.Set{{Name: "tasks"}, {Name: "books"}}, nil
 		},
-		Logger:    func(io.Writer, slog.Level) *slog.Logger { return slog.New(slog.DiscardHandler) },
+		Logger:    func(io.Writer, LogOptions) (*slog.Logger, error) { return slog.New(slog.DiscardHandler), nil },
 		Now:       func() time.Time { return c.now },
 		AskPerson: func(context.Context, string) (string, error) { return "y", nil },
 		Args:      append([]string{"token"}, append(args, "--root", c.t.TempDir())...),

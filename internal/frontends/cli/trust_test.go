@@ -81,7 +81,7 @@ func (c *clone) runs(args ...string) (out string, code int) {
 		Catalog: func(...string) ([]*contract.Set, error) {
 			return []*contract.Set{{Name: "booster"}, {Name: "tasks"}}, nil
 		},
-		Logger: func(io.Writer, slog.Level) *slog.Logger { return slog.New(slog.DiscardHandler) },
+		Logger: func(io.Writer, LogOptions) (*slog.Logger, error) { return slog.New(slog.DiscardHandler), nil },
 		Trust:  func(string, func(string) (string, bool)) TrustStore { return c.known },
 		Now:    time.Now, Args: append(args, "--root", c.root),
 		Env:   func(name string) (string, bool) { value, ok := c.env[name]; return value, ok },

@@ -140,7 +140,11 @@ func (p *Program) revokeTrust(ctx context.Context, s *Settings) error {
 func (p *Program) withRecord(ctx context.Context, s *Settings, body func(who Identity) error) error {
 	before := *s
 	before.Watch = false
-	w, err := p.Open(ctx, before, p.Logger(p.Stderr, s.LogLevel))
+	log, err := p.Logger(p.Stderr, s.logOptions())
+	if err != nil {
+		return fmt.Errorf("record the decision: %w", err)
+	}
+	w, err := p.Open(ctx, before, log)
 	if err != nil {
 		return fmt.Errorf("record the decision: %w", s.locate(err))
 	}

@@ -7,14 +7,50 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-// TestConnectionLimit checks that a connection above the limit gets 503, and that closing one makes
-// room.
+// TestIdleConnectionsMakeRoom checks that above the limit the connection that was idle for longest
+// is closed, and none with a request in progress.
+func TestIdleConnectionsMakeRoom(t *testing.T) {
+	inner := NewMemListener()
+	l := limitConnections(inner, 4)
+	var served []net.Conn
+	for i := range 8 {
+		go inner.Dial()
+		conn, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		served = append(served, conn)
+		if i == 0 {
+			noteState(conn, http.StateActive)
+		}
+		if i == 4 { // the oldest but one has a request, and is idle again
+			noteState(served[2], http.StateActive)
+			noteState(served[2], http.StateIdle)
+		}
+	}
+	var open []int
+	for i, conn := range served {
+		if _, ok := l.conns[conn.(*trackedConn)]; ok { //nolint:forcetypeassert // Accept returns no other
+			open = append(open, i)
+		}
+	}
+	if want := []int{0, 5, 6, 7}; !slices.Equal(open, want) {
+		t.Errorf("%v are open, want %v", open, want)
+	}
+	if open, limit, closed := Connections(l); open != 4 || limit != 4 || closed != 4 {
+		t.Errorf("open %d, limit %d, closed %d", open, limit, closed)
+	}
+}
+
+// TestConnectionLimit checks that a connection above the limit gets 503 while requests are in
+// progress on the others, and that closing one makes room.
 func TestConnectionLimit(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -50,6 +86,8 @@ func TestConnectionLimit(t *testing.T) {
 	defer b.Close()
 	first, second := <-accepted, <-accepted
 	defer second.Close()
+	noteState(first, http.StateActive)
+	noteState(second, http.StateActive)
 	for range 3 {
 		c := dial()
 		text, err := io.ReadAll(c)
@@ -72,6 +110,7 @@ func TestConnectionLimit(t *testing.T) {
 	defer d.Close()
 	third := <-accepted
 	defer third.Close()
+	noteState(third, http.StateActive)
 	e := dial()
 	defer e.Close()
 	if text, _ := io.ReadAll(e); !strings.Contains(string(text), "503") {

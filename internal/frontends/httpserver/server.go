@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -83,7 +84,7 @@ func Listen(ctx context.Context, addr string, exposed bool) (net.Listener, error
 	if bound, err := netip.ParseAddrPort(l.Addr().String()); !exposed && (err != nil || !bound.Addr().IsLoopback()) {
 		return nil, errors.Join(fmt.Errorf("--addr %s: the name resolves to %s, which is not a loopback address", addr, l.Addr()), l.Close())
 	}
-	return limitConnections(l, maxConnections), nil
+	return limitConnections(l, connectionLimit()), nil
 }
 
 // ShuttingDown reports whether the server is shutting down.
@@ -110,6 +111,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, grace time.Duration)
 		ReadTimeout:       readTimeout, // equal, so that net/http sets one deadline for both
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
+		ConnState:         noteState,
 		ErrorLog:          slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
 	}
 	if !s.Exposed && l.Addr().Network() == "tcp" {
@@ -168,6 +170,7 @@ func (s *Server) waitForRequests(ctx context.Context) bool {
 
 // waitForEnd returns when ctx ends, or with an error when serving fails.
 func (s *Server) waitForEnd(ctx context.Context, l net.Listener, failed <-chan error) error {
+	var warn sync.Once
 	ticker := time.NewTicker(2 * time.Second)
 	defer ticker.Stop()
 	for {
@@ -179,6 +182,12 @@ func (s *Server) waitForEnd(ctx context.Context, l net.Listener, failed <-chan e
 		case <-ticker.C:
 			if l, ok := l.(*limitedListener); ok {
 				l.releaseMemory()
+			}
+			if _, limit, closed := Connections(l); closed > 0 {
+				warn.Do(func() {
+					s.Log.Warn("idle connections are closed, because too many are open; raise the limit of file descriptors if they are yours",
+						"limit", limit)
+				})
 			}
 		}
 	}

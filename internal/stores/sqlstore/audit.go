@@ -209,6 +209,21 @@ func (r *Records) reportLost(batch []*entry, err error) {
 // Flush stores the queued records.
 func (r *Records) Flush(ctx context.Context) error { return r.queue.flush(ctx) }
 
+// Drop deletes the records of some days. The chain keeps counting them.
+func (r *Records) Drop(ctx context.Context, days []string) error {
+	db, err := r.source(ctx)
+	for _, day := range days {
+		if err != nil {
+			break
+		}
+		err = db.transact(ctx, "drop audit records", func(ctx context.Context, tx runner) error {
+			return errors.Join(exec(ctx, tx, `DELETE FROM log_lines WHERE log = $1`, auditDays+day),
+				exec(ctx, tx, `DELETE FROM logs WHERE log = $1`, auditDays+day))
+		})
+	}
+	return err
+}
+
 // Close stores the queued records. It returns an error if a record that no caller waited for could
 // not be stored.
 func (r *Records) Close() error { return r.queue.close() }

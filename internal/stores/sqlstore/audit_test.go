@@ -246,3 +246,44 @@ func TestRecordsFromAPlace(t *testing.T) {
 		t.Errorf("One = %+v, %v", r, err)
 	}
 }
+
+// TestDropRecords checks that the chain stays provable when the records of old days are dropped,
+// and goes on.
+func TestDropRecords(t *testing.T) {
+	db := open(t, pgtest.Database(t))
+	records := source(db).Records(nil)
+	keep := func(day string, n int) {
+		for i := range n {
+			keepRecord(t, records, day, fmt.Appendf(nil, `{"time":"%sT12:00:00Z","n":%d}`, day, i), true)
+		}
+	}
+	keep("2026-08-01", 3)
+	keep("2026-08-02", 2)
+	keep("2026-08-03", 1)
+	retained := func() *audit.Retained {
+		return &audit.Retained{Reader: source(db).RecordReader(), Valid: func(audit.Cut) bool { return true }}
+	}
+	cut, drop, err := retained().PlanCut(t.Context(), "2026-08-03")
+	if err != nil || cut.Records != 5 || len(drop) != 2 {
+		t.Fatalf("%+v, %v, %v", cut, drop, err)
+	}
+	about, err := cut.Value()
+	if err != nil {
+		t.Fatal(err)
+	}
+	keepRecord(t, records, "2026-08-03", fmt.Appendf(nil, `{"time":"2026-08-03T12:00:00Z","tool":%q,"arguments":%s,"outcome":"ok"}`,
+		audit.RetentionTool, about.Append(nil)), true)
+	if err := records.Drop(t.Context(), drop); err != nil {
+		t.Fatal(err)
+	}
+	keep("2026-08-04", 1)
+	if n, err := audit.Verify(t.Context(), retained()); n != 3 || err != nil {
+		t.Errorf("%d records, %v", n, err)
+	}
+	if counts, err := db.Counts(t.Context()); counts.Records != 3 || err != nil {
+		t.Errorf("%+v, %v", counts, err)
+	}
+	if err := records.Close(); err != nil {
+		t.Error(err)
+	}
+}
