@@ -43,6 +43,10 @@ type Meta struct {
 	Sequence int64
 	// Identity means that a token has existed, so that callers need one.
 	Identity bool
+	// Importing names what is being imported into the database; "" if it is complete.
+	Importing string
+	// Moved says where the data was moved to; "" if this database is the one to use.
+	Moved string
 }
 
 // The names of the rows of the table meta.
@@ -50,12 +54,18 @@ const (
 	metaDataID   = "data_id"
 	metaSequence = "anchor_sequence/" // and the name of the anchor
 	metaIdentity = "identity"
+	// Written by an import.
+	metaImporting = "importing"
+	metaImport    = "import/" // and the name of a table: how far it is imported
+	metaMoved     = "moved"
 )
 
 const selectMeta = `
 SELECT coalesce(max(CASE name WHEN 'data_id' THEN value END), ''),
 	coalesce(max(CASE name WHEN $1 THEN CAST(value AS BIGINT) END), 0),
-	coalesce(max(CASE name WHEN 'identity' THEN 1 END), 0) = 1
+	coalesce(max(CASE name WHEN 'identity' THEN 1 END), 0) = 1,
+	coalesce(max(CASE name WHEN 'importing' THEN value END), ''),
+	coalesce(max(CASE name WHEN 'moved' THEN value END), '')
 FROM meta`
 
 // Meta returns what the database says about itself, and about the anchor with this name.
@@ -65,7 +75,7 @@ func (db *DB) Meta(ctx context.Context, anchor string) (Meta, error) {
 }
 
 func scanMeta(row scanner) (m Meta, err error) {
-	err = row.Scan(&m.DataID, &m.Sequence, &m.Identity)
+	err = row.Scan(&m.DataID, &m.Sequence, &m.Identity, &m.Importing, &m.Moved)
 	return m, err
 }
 
@@ -110,6 +120,20 @@ func emptyTables(ctx context.Context, tx runner, names ...string) error {
 // NoteSequence stores the newest line of an anchor that the database has seen.
 func (db *DB) NoteSequence(ctx context.Context, anchor string, sequence int64) error {
 	return db.execAlone(ctx, "note the anchor in the database", setMeta, metaSequence+anchor, strconv.FormatInt(sequence, 10))
+}
+
+// SetMoved stores where the data was moved to, so that no server writes to this database any more.
+// An empty location makes it the one to use again.
+func (db *DB) SetMoved(ctx context.Context, location string) error {
+	return db.transact(ctx, "note where the data is", func(ctx context.Context, tx runner) error {
+		if err := db.refuseWrites(ctx, tx, location); err != nil {
+			return err
+		}
+		if location == "" {
+			return exec(ctx, tx, `DELETE FROM meta WHERE name = $1`, metaMoved)
+		}
+		return exec(ctx, tx, setMeta, metaMoved, location)
+	})
 }
 
 // RequireIdentity stores that a token has existed.
