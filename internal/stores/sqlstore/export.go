@@ -52,7 +52,8 @@ func (db *DB) Snapshot(ctx context.Context, place string) (*Snapshot, error) {
 		begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 	}
 	if err = exec(ctx, conn, begin); err == nil {
-		_, err = findOne(ctx, conn, `SELECT count(*) FROM meta`, scanValue[int64]) // the moment is that of the first read
+		// The moment is that of the first read.
+		_, err = findOne(ctx, conn, `SELECT count(*) FROM meta`, scanValue[int64])
 	}
 	if err == nil && db.shared { // what is read is written elsewhere in between
 		err = exec(ctx, conn, `SET LOCAL idle_in_transaction_session_timeout = 0`)
@@ -97,7 +98,7 @@ func exportedTables(ctx context.Context, db *DB, on runner) ([]string, error) {
 		return name == taskIDs || slices.ContainsFunc(notExported, func(start string) bool { return strings.HasPrefix(name, start) })
 	})
 	slices.Sort(names)
-	// In SQLite, adding a task counts it in task_lists and task_ids, so their rows replace the counts.
+	// In SQLite, adding a task counts it in task_lists and task_ids, so these come after the tasks.
 	if at := slices.Index(names, "task_lists"); at >= 0 {
 		names = append(slices.Delete(names, at, at+1), "task_lists")
 	}

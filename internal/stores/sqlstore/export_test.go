@@ -358,7 +358,7 @@ func TestLogsAreImported(t *testing.T) {
 	}
 }
 
-// Data that was moved elsewhere is not changed any more, also by a server that has opened it before.
+// Data that was moved elsewhere is not changed, also by a server that has opened it before.
 func TestMovedDataIsNotChanged(t *testing.T) {
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		db := open(t, url(t))

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -149,7 +150,7 @@ type tableImport struct {
 	sum     hash.Hash
 }
 
-func (t *tableImport) state() Table { return Table{t.rows, fmt.Sprintf("%x", t.sum.Sum(nil))} }
+func (t *tableImport) state() Table { return Table{t.rows, hex.EncodeToString(t.sum.Sum(nil))} }
 
 // next returns the next line with its newline, or nil at the end.
 func (t *tableImport) next() ([]byte, error) {
@@ -173,8 +174,8 @@ func (t *tableImport) next() ([]byte, error) {
 	}
 }
 
-// resume skips the rows that an earlier attempt has imported. If they are others now, it empties the
-// table and returns ErrSourceChanged.
+// resume skips the rows that an earlier attempt has imported. If they are others now, it empties
+// the table and returns ErrSourceChanged.
 func (t *tableImport) resume(ctx context.Context) error {
 	text, found, err := find(ctx, t.db.reads, `SELECT value FROM meta WHERE name = $1`, scanValue[string], metaImport+t.table)
 	if err != nil || !found {
@@ -203,7 +204,7 @@ func (t *tableImport) resume(ctx context.Context) error {
 	}
 	return cmp.Or(t.change(ctx, "begin again", func(ctx context.Context, tx runner) error {
 		return errors.Join(emptyTables(ctx, tx, t.table), exec(ctx, tx, `DELETE FROM meta WHERE name = $1`, metaImport+t.table))
-	}), error(ErrSourceChanged))
+	}), ErrSourceChanged)
 }
 
 // step imports some rows in one transaction. done reports that there are no more.

@@ -60,25 +60,22 @@ func appendLines(ctx context.Context, tx runner, log string, lines [][]byte, cou
 // eachBatch calls visit with some lines at a time, without their newlines.
 func eachBatch(r io.Reader, visit func(lines [][]byte) error) error {
 	in := bufio.NewReaderSize(r, 64<<10)
-	for {
+	for ended := false; !ended; {
 		var lines [][]byte
-		var err error
-		for len(lines) < maxBatch && err == nil {
-			var line []byte
-			if line, err = in.ReadBytes('\n'); len(line) > 0 {
+		for len(lines) < maxBatch && !ended {
+			line, err := in.ReadBytes('\n')
+			if ended = errors.Is(err, io.EOF); err != nil && !ended {
+				return err
+			}
+			if len(line) > 0 {
 				lines = append(lines, bytes.TrimSuffix(line, []byte{'\n'}))
 			}
-		}
-		if err != nil && !errors.Is(err, io.EOF) {
-			return err
 		}
 		if len(lines) > 0 {
 			if err := visit(lines); err != nil {
 				return err
 			}
 		}
-		if err != nil {
-			return nil
-		}
 	}
+	return nil
 }
