@@ -57,6 +57,8 @@ type Entry struct {
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
 	Count  int64  `json:"count,omitempty"` // rows, lines or records
+	// When the content was last changed; the zero time if that does not matter.
+	Modified time.Time `json:"modified,omitzero"`
 }
 
 // Manifest lists the entries of an archive.
@@ -90,8 +92,8 @@ func damaged(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrDamaged}, args...)...)
 }
 
-// checkName returns an error for a path that no archive has: one that leads elsewhere, or that a file
-// system may read as another one.
+// checkName returns an error for a path that no archive has: one that leads elsewhere, or that a
+// file system may read as another one.
 func checkName(name string) error {
 	odd := func(r rune) bool { return r == '\\' || r == ':' || unicode.IsControl(r) }
 	if len(name) > maxName || !fs.ValidPath(name) || name == "." || !utf8.ValidString(name) || strings.ContainsFunc(name, odd) {

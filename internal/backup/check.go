@@ -12,8 +12,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A compressed file ends with a frame that zstd skips. It holds the hash of everything before it, so
-// that no byte can change unnoticed, not even one that zstd or tar ignores.
+// A compressed file ends with a frame that zstd skips. It holds the hash of everything before it,
+// so that no byte can change unnoticed, not even one that zstd or tar ignores.
 const (
 	checkMagic = 0x184D2A5B // a skippable frame
 	checkLabel = "remit-sha256"
@@ -98,7 +98,7 @@ func (d *decompressor) finish() error {
 	return nil
 }
 
-// unpacked explains an error of reading compressed data. Only the errors of the file itself are kept.
+// unpacked explains an error of reading compressed data. It keeps the errors of the file itself.
 func unpacked(err error) error {
 	if _, ok := errors.AsType[*fileError](err); ok || errors.Is(err, ErrDamaged) {
 		return err

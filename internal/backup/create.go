@@ -2,6 +2,7 @@ package backup
 
 import (
 	"archive/tar"
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -34,8 +35,8 @@ type target interface {
 	discard()
 }
 
-// Create begins an archive. The name of an existing folder, or one that ends in a slash, is that of a
-// folder of archives. An existing file is an error.
+// Create begins an archive. The name of an existing folder, or one that ends in a slash, is that of
+// a folder of archives. An existing file is an error.
 func Create(name string, h Header) (*Writer, error) {
 	h.Format = Format
 	w := &Writer{manifest: Manifest{Format: Format, Entries: []Entry{}}}
@@ -50,7 +51,7 @@ func Create(name string, h Header) (*Writer, error) {
 	}
 	text, err := json.Marshal(h)
 	if err == nil {
-		err = w.Add(headerName, int64(len(text)), strings.NewReader(string(text)))
+		_, err = w.Add(headerName, int64(len(text)), "", bytes.NewReader(text))
 	}
 	if err != nil {
 		w.Discard()
@@ -65,31 +66,22 @@ func IsFolder(name string) bool {
 	return strings.HasSuffix(name, "/") || strings.HasSuffix(name, string(filepath.Separator)) || err == nil && info.IsDir()
 }
 
-// Add adds an entry. size is -1 if it is not known before all of r is read.
-func (w *Writer) Add(path string, size int64, r io.Reader) error {
+// Add adds an entry, and returns it so that its count and time can be set. size is -1 if it is not
+// known before all of r is read. If hash is not "", r need not be read if the archive has a content
+// with this hash already.
+func (w *Writer) Add(path string, size int64, hash string, r io.Reader) (*Entry, error) {
 	if err := checkName(path); err != nil {
-		return err
+		return nil, err
 	}
-	e := Entry{Path: path}
-	if err := w.target.add(&e, size, r); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+	e := Entry{Path: path, SHA256: hash}
+	if known, ok := w.target.has(hash); ok {
+		e.Size = known
+	} else if err := w.target.add(&e, size, r); err != nil {
+		return nil, fmt.Errorf("write %s: %w", path, err)
 	}
 	w.manifest.Entries = append(w.manifest.Entries, e)
-	return nil
+	return &w.manifest.Entries[len(w.manifest.Entries)-1], nil
 }
-
-// AddKnown adds an entry without its content, if the archive has a content with this hash already.
-func (w *Writer) AddKnown(path, hash string) (added bool) {
-	size, ok := w.target.has(hash)
-	if ok && checkName(path) == nil {
-		w.manifest.Entries = append(w.manifest.Entries, Entry{Path: path, Size: size, SHA256: hash})
-		return true
-	}
-	return false
-}
-
-// SetCount sets how many rows, lines or records the last entry has.
-func (w *Writer) SetCount(n int64) { w.manifest.Entries[len(w.manifest.Entries)-1].Count = n }
 
 // Finish completes the archive, which is on disk when it returns. tip is the hash of the newest
 // audit record.
@@ -171,7 +163,7 @@ func (t *fileTarget) finish(m *Manifest) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := t.add(&Entry{Path: manifestName}, int64(len(text)), strings.NewReader(string(text))); err != nil {
+	if err := t.add(&Entry{Path: manifestName}, int64(len(text)), bytes.NewReader(text)); err != nil {
 		return "", err
 	}
 	if err := errors.Join(t.tar.Close(), t.packed.Close()); err != nil {
@@ -192,6 +184,7 @@ func (t *fileTarget) finish(m *Manifest) (string, error) {
 
 func (t *fileTarget) discard() {
 	if t.file != nil {
-		_ = errors.Join(t.packed.Encoder.Close(), t.file.Close(), os.Remove(t.file.Name())) // it is of no use
+		// It is of no use, so nothing depends on these errors.
+		_ = errors.Join(t.packed.Encoder.Close(), t.file.Close(), os.Remove(t.file.Name()))
 	}
 }

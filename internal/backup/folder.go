@@ -72,7 +72,8 @@ func (t *folderTarget) add(e *Entry, _ int64, r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = errors.Join(file.Close(), os.Remove(file.Name())) }() // renamed by now, or of no use
+	// It was renamed, or is of no use.
+	defer func() { _ = errors.Join(file.Close(), os.Remove(file.Name())) }()
 	packed, err := newCompressor(file)
 	if err != nil {
 		return err

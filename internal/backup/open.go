@@ -28,8 +28,8 @@ type content interface {
 	each(m *Manifest, read func(n int64) error, visit func(name string, size int64, r io.Reader) error) error
 }
 
-// Open opens an archive and checks all of it: a file, a folder (its newest archive), or a file in the
-// folder snapshots. It calls report with how much was read, of how much. The error matches
+// Open opens an archive and checks all of it: a file, a folder (its newest archive), or a file in
+// the folder snapshots. It calls report with how much was read, of how much. The error matches
 // ErrDamaged if the archive is not what was written.
 func Open(ctx context.Context, name string, report func(done, total int64)) (*Archive, error) {
 	a := &Archive{}
@@ -112,15 +112,17 @@ func (a *Archive) checkFile(read func(int64) error) error {
 	if a.Manifest, err = parseManifest(documents[manifestName]); err != nil {
 		return err
 	}
-	isListed := func(found, listed Entry) bool { found.Count = listed.Count; return found == listed }
+	isListed := func(found, listed Entry) bool {
+		return found.Path == listed.Path && found.Size == listed.Size && found.SHA256 == listed.SHA256
+	}
 	if !slices.EqualFunc(found[:last], a.Manifest.Entries, isListed) {
 		return damaged("its entries are not those of %s", manifestName)
 	}
 	return a.parseHeader(documents[headerName])
 }
 
-// Each calls visit with each entry. What visit reads is only certain to be what was written when Each
-// has returned without an error.
+// Each calls visit with each entry. What visit reads is only certain to be what was written when
+// Each has returned without an error.
 func (a *Archive) Each(ctx context.Context, report func(done, total int64), visit func(e Entry, r io.Reader) error) error {
 	total := a.Manifest.Size()
 	done := int64(0)

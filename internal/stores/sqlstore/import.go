@@ -276,13 +276,33 @@ func (i *Import) SetSecret(ctx context.Context, name string, value []byte) error
 	})
 }
 
+// Abort removes everything that was imported.
+func (i *Import) Abort(ctx context.Context) error {
+	return i.change(ctx, "undo the import", func(ctx context.Context, tx runner) error {
+		names, err := exportedTables(ctx, i.db, tx)
+		if err != nil {
+			return err
+		}
+		names = names[:len(names)-1] // the last id of a task never goes down
+		if i.db.shared {
+			names = append(names, "logs", "log_lines")
+		}
+		if err := emptyTables(ctx, tx, names...); err != nil {
+			return err
+		}
+		return exec(ctx, tx, endImport, metaImporting, metaImport)
+	})
+}
+
+const endImport = `DELETE FROM meta WHERE name = $1 OR substr(name, 1, 7) = $2`
+
 // Finish marks the database as complete.
 func (i *Import) Finish(ctx context.Context) error {
 	return i.change(ctx, "finish the import", func(ctx context.Context, tx runner) error {
 		if err := i.advance(ctx, tx); err != nil {
 			return err
 		}
-		return exec(ctx, tx, `DELETE FROM meta WHERE name = $1 OR substr(name, 1, 7) = $2`, metaImporting, metaImport)
+		return exec(ctx, tx, endImport, metaImporting, metaImport)
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"time"
 )
 
 // IsEmpty reports whether the database at a URL has no tables of Remit. It creates nothing, but the
@@ -139,6 +140,21 @@ func (db *DB) SetMoved(ctx context.Context, location string) error {
 // RequireIdentity stores that a token has existed.
 func (db *DB) RequireIdentity(ctx context.Context) error {
 	return db.execAlone(ctx, "note that callers need tokens", setMeta, metaIdentity, "on")
+}
+
+// Invalidate ends all tokens, console sessions and open requests for approval of an imported
+// database. Their seals are invalid already; this frees the names of tokens, and shows no request
+// that nobody can decide.
+func (db *DB) Invalidate(ctx context.Context, now time.Time) error {
+	return db.transact(ctx, "end the tokens", func(ctx context.Context, tx runner) error {
+		if err := exec(ctx, tx, `UPDATE agent_tokens SET live_name = NULL, revoked_at = coalesce(revoked_at, $1)`, micros(now)); err != nil {
+			return err
+		}
+		if err := exec(ctx, tx, `DELETE FROM approvals WHERE state = 'pending'`); err != nil {
+			return err
+		}
+		return emptyTables(ctx, tx, "console_sessions", "console_voids")
+	})
 }
 
 // Reset deletes all tokens, console sessions and requests for approval.
