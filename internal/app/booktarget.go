@@ -3,8 +3,11 @@ package app
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"os"
 	"path/filepath"
@@ -22,7 +25,10 @@ type bookTarget struct {
 	folders map[string]string // of stores on disk, by their names
 	// The names of the stores that the objects come from; the main one first.
 	sources []string         
-	remote  []object          // what was written to a store that is not removed as a whole
+	// What was written to a store that is not removed as a whole.
+	remote []object
+	// An object that was stored by an earlier attempt stays.
+	isRepeated bool
 }
 
 type object struct {
@@ -30,7 +36,7 @@ type object struct {
 	key   string
 }
 
-// newBookTarget opens the stores. It returns an error if one of them is not empty.
+// newBookTarget opens the stores.
 func newBookTarget(ctx context.Context, t *importTarget) (*bookTarget, error) {
 	b := &bookTarget{folders: map[string]string{}}
 	for _, place := range t.app.settings.Books {
@@ -49,17 +55,32 @@ func newBookTarget(ctx context.Context, t *importTarget) (*bookTarget, error) {
 		if err != nil {
 			return nil, fmt.Errorf("books: %w", err)
 		}
-		for o, err := range bucket.List(ctx, "") {
-			if err != nil {
-				return nil, fmt.Errorf("books: %w", err)
-			}
-			if !strings.HasPrefix(o.Key, ".") || strings.HasPrefix(o.Key, ".history/") {
-				return nil, fmt.Errorf("the library in S3 is not empty (it has %s); name another prefix with --books", o.Key)
-			}
-		}
 		b.stores = append(b.stores, bucket)
 	}
 	return b, nil
+}
+
+// checkForeign returns an error if a store holds other objects than those of the sources.
+func (b *bookTarget) checkForeign(ctx context.Context, sources []*books.Snapshot) error {
+	ours := map[string]bool{}
+	for _, s := range sources {
+		for _, o := range s.Objects {
+			ours[b.store(s.Store.Name()).Name()+"/"+o.Key] = true
+		}
+	}
+	ours[b.stores[0].Name()+"/"+books.RegistryKey] = len(sources) > 0
+	for _, store := range b.stores {
+		for o, err := range store.List(ctx, "") {
+			if err != nil {
+				return fmt.Errorf("books: %w", err)
+			}
+			isOwn := strings.HasPrefix(o.Key, ".") && !strings.HasPrefix(o.Key, ".history/")
+			if !isOwn && !ours[store.Name()+"/"+o.Key] {
+				return fmt.Errorf("the library holds other data already (%s has %s); name an empty one", store.Name(), o.Key)
+			}
+		}
+	}
+	return nil
 }
 
 // store returns the store for objects that were in the store with this name: the one with the same
@@ -92,7 +113,14 @@ func (b *bookTarget) add(ctx context.Context, one item) error {
 	if !onDisk {
 		b.remote = append(b.remote, object{store, key})
 	}
-	_, _, err := store.Put(ctx, key, one.r, one.size, books.Cond{Absent: true})
+	sum := sha256.New()
+	in := io.TeeReader(one.r, sum)
+	_, _, err := store.Put(ctx, key, in, one.size, books.Cond{Absent: true})
+	if conflict, ok := errors.AsType[*books.ConflictError](err); ok && b.isRepeated {
+		if _, err = io.Copy(sum, one.r); err == nil && conflict.Actual != hex.EncodeToString(sum.Sum(nil)) {
+			err = fmt.Errorf("the library holds another version already (%w)", conflict)
+		}
+	}
 	if err == nil && onDisk && !one.modified.IsZero() {
 		err = os.Chtimes(filepath.Join(folder, filepath.FromSlash(key)), one.modified, one.modified)
 	}
@@ -109,4 +137,15 @@ func (b *bookTarget) discard(ctx context.Context) (err error) {
 		err = errors.Join(err, failed)
 	}
 	return err
+}
+
+// hash hashes an object.
+func (b *bookTarget) hash(ctx context.Context, name string, sum hash.Hash) error {
+	from, key, _ := strings.Cut(strings.TrimPrefix(name, backup.Books), "/")
+	body, err := b.store(from).Open(ctx, key)
+	if err != nil {
+		return fmt.Errorf("books: %s: %w", key, err)
+	}
+	_, err = io.Copy(sum, body)
+	return errors.Join(err, body.Close())
 }

@@ -26,6 +26,8 @@ type Backups interface {
 	Verify(ctx context.Context, archive string, report func(Progress)) (BackupReport, error)
 	// Restore restores a workspace from an archive.
 	Restore(ctx context.Context, s Settings, log *slog.Logger, r RestoreRequest) (BackupReport, error)
+	// Migrate moves the data of a workspace to another database or library.
+	Migrate(ctx context.Context, r MigrateRequest, log *slog.Logger) (MigrateReport, error)
 }
 
 // BackupRequest says what to back up.

@@ -188,7 +188,7 @@ func (p *Program) command() *cobra.Command {
 		group("audit", p.auditList(), p.auditVerify()),
 		group("contract", p.contractLint(), p.contractNew(), p.contractDiff()),
 		group("config", p.configPrint()),
-		p.backupCommand(), p.restoreCommand(), p.trustCommand(), p.initCommand(), p.installCommand(), p.doctorCommand(), p.manCommand(), p.versionCommand(),
+		p.backupCommand(), p.restoreCommand(), p.migrateCommand(), p.trustCommand(), p.initCommand(), p.installCommand(), p.doctorCommand(), p.manCommand(), p.versionCommand(),
 	)
 	root.InitDefaultHelpCmd() // before explain, which adds its text
 	explain(root, helpSections())

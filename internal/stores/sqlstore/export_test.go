@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"remit/internal/engine/audit"
 	"remit/internal/stores/sqlstore"
@@ -358,27 +359,64 @@ func TestLogsAreImported(t *testing.T) {
 	}
 }
 
-// Data that was moved elsewhere is not changed, also by a server that has opened it before.
+// While the data is held, nobody changes it. Data that was moved elsewhere is not changed either,
+// also by a server that has opened it before.
 func TestMovedDataIsNotChanged(t *testing.T) {
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
-		db := open(t, url(t))
+		at := url(t)
+		db := open(t, at)
 		add := func() error {
-			_, err := db.Tasks().Add(t.Context(), tasks.New{UserID: "ada", Title: "x"}, noon())
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			_, err := db.Tasks().Add(ctx, tasks.New{UserID: "ada", Title: "x"}, noon())
 			return err
 		}
-		if err := errors.Join(add(), db.SetMoved(t.Context(), "postgres://host/new")); err != nil {
+		hold := func() *sqlstore.Hold {
+			h, err := db.Hold(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return h
+		}
+		if err := db.Ping(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if used, err := sqlstore.InUse(t.Context(), at); err != nil || !used {
+			t.Errorf("in use: %v (%v)", used, err)
+		}
+		h := hold()
+		if add() == nil {
+			t.Error("a task was added while the data was held")
+		}
+		before := exported(t, db, "")
+		h.Release()
+		if _, err := db.Tasks().Add(t.Context(), tasks.New{UserID: "ada", Title: "x"}, noon()); err != nil || before["tasks"] != "" {
+			t.Fatalf("%s, %v", before["tasks"], err)
+		}
+		if err := hold().Move(t.Context(), "postgres://host/new"); err != nil {
 			t.Fatal(err)
 		}
 		if m, err := db.Meta(t.Context(), ""); err != nil || m.Moved != "postgres://host/new" {
 			t.Errorf("moved to %q (%v)", m.Moved, err)
 		}
-		if err := add(); db.Shared() && err == nil {
-			t.Error("a task was added")
+		if _, err := db.Tasks().Add(t.Context(), tasks.New{UserID: "ada", Title: "x"}, noon()); db.Shared() && err == nil {
+			t.Error("a task was added after the data was moved")
 		}
-		if err := errors.Join(db.SetMoved(t.Context(), ""), add()); err != nil {
+		if err := db.Reopen(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.Tasks().Add(t.Context(), tasks.New{UserID: "ada", Title: "x"}, noon()); err != nil {
 			t.Error(err)
 		}
 	})
+}
+
+func TestNobodyUsesAClosedDatabase(t *testing.T) {
+	at := newFile(t)
+	open(t, at).Close()
+	if used, err := sqlstore.InUse(t.Context(), at); err != nil || used {
+		t.Errorf("in use: %v (%v)", used, err)
+	}
 }
 
 func FuzzImportTable(f *testing.F) {

@@ -36,7 +36,7 @@ const importTimeout = 10 * time.Minute
 // BeginImport begins an import of what source names. place names the workspace in this database.
 func (db *DB) BeginImport(ctx context.Context, source, place string) (*Import, error) {
 	i := &Import{db, place}
-	return i, i.change(ctx, "begin an import", func(ctx context.Context, tx runner) error {
+	err := i.change(ctx, "begin an import", func(ctx context.Context, tx runner) error {
 		old, begun, err := find(ctx, tx, `SELECT value FROM meta WHERE name = $1`, scanValue[string], metaImporting)
 		if err == nil && !begun {
 			err = checkEmpty(ctx, db, tx)
@@ -55,6 +55,10 @@ func (db *DB) BeginImport(ctx context.Context, source, place string) (*Import, e
 		}
 		return exec(ctx, tx, setMeta, metaImporting, source)
 	})
+	if err != nil {
+		return nil, err // so that nobody can abort what is there
+	}
+	return i, nil
 }
 
 // checkEmpty returns ErrNotEmpty if a table of an export, or a log, has a row.

@@ -123,20 +123,6 @@ func (db *DB) NoteSequence(ctx context.Context, anchor string, sequence int64) e
 	return db.execAlone(ctx, "note the anchor in the database", setMeta, metaSequence+anchor, strconv.FormatInt(sequence, 10))
 }
 
-// SetMoved stores where the data was moved to, so that no server writes to this database any more.
-// An empty location makes it the one to use again.
-func (db *DB) SetMoved(ctx context.Context, location string) error {
-	return db.transact(ctx, "note where the data is", func(ctx context.Context, tx runner) error {
-		if err := db.refuseWrites(ctx, tx, location); err != nil {
-			return err
-		}
-		if location == "" {
-			return exec(ctx, tx, `DELETE FROM meta WHERE name = $1`, metaMoved)
-		}
-		return exec(ctx, tx, setMeta, metaMoved, location)
-	})
-}
-
 // RequireIdentity stores that a token has existed.
 func (db *DB) RequireIdentity(ctx context.Context) error {
 	return db.execAlone(ctx, "note that callers need tokens", setMeta, metaIdentity, "on")
