@@ -83,7 +83,7 @@ func seedWorkspace(t *testing.T, s *workspace, tasks, entries, lessons int) {
 	for i := range lessons {
 		course.write(fmt.Sprintf("lessons/%03d.md", i), fmt.Sprintf("# Lesson %d\n", i))
 	}
-	s.mustRun("books", "import", course.root, "--id", "course")
+	s.mustRun("books", "import", course.root, "--book", "course")
 	s.mustRun("tasks", "add", "first", "--user", "ada")
 	s.behind(fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
 INSERT INTO tasks (user_id, id, title, description, completed, priority, due_date, created_at, updated_at)

@@ -40,6 +40,7 @@ func (p *part) appear() error {
 	entries, err := os.ReadDir(p.name)
 	there, missing := os.ReadDir(p.final)
 	if err != nil || missing != nil || len(there) == 0 {
+		_ = os.Remove(p.name + ".lock") // of a database, which creates its own
 		return os.Rename(p.name, p.final)
 	}
 	for _, e := range entries {
@@ -110,7 +111,7 @@ func (t *importTarget) checkEmpty(ctx context.Context) error {
 	return t.books.checkForeign(ctx, nil)
 }
 
-// begin prepares everything. source names what is imported.
+// begin prepares everything.
 func (t *importTarget) begin(ctx context.Context, source string, stores []string) (err error) {
 	for _, p := range t.parts {
 		if err := os.RemoveAll(p.name); err != nil {
@@ -121,16 +122,24 @@ func (t *importTarget) begin(ctx context.Context, source string, stores []string
 	return t.open(ctx, source)
 }
 
-func (t *importTarget) open(ctx context.Context, source string) (err error) {
+// address returns the URL of the database while it is written.
+func (t *importTarget) address() string {
 	address := t.app.settings.Database
 	if file, ok := sqlstore.File(address); ok {
 		address = "sqlite://" + t.place(file)
+	}
+	return address
+}
+
+// open opens the database and begins the import. source names what is imported.
+func (t *importTarget) open(ctx context.Context, source string) (err error) {
+	if !t.app.database.isShared() {
 		folder := t.place(t.app.settings.Data)
 		if err := errors.Join(os.MkdirAll(folder, 0o700), os.WriteFile(filepath.Join(folder, ".gitignore"), []byte("*\n"), 0o600)); err != nil {
 			return fmt.Errorf("create the data folder: %w", err)
 		}
 	}
-	if t.db, err = sqlstore.Open(ctx, address); err != nil {
+	if t.db, err = sqlstore.Open(ctx, t.address()); err != nil {
 		return err
 	}
 	if t.into, err = t.db.BeginImport(ctx, source, t.app.storage.place); err != nil {
@@ -184,7 +193,7 @@ func (t *importTarget) finish(ctx context.Context, r *restored) error {
 	if err := t.into.Finish(ctx); err != nil {
 		return err
 	}
-	if err := t.closeDatabase(); err != nil {
+	if err := errors.Join(t.closeDatabase(), sqlstore.Checkpoint(ctx, t.address())); err != nil {
 		return err
 	}
 	for _, p := range t.parts {

@@ -124,6 +124,25 @@ func (db *DB) Reopen(ctx context.Context) error {
 	})
 }
 
+// Checkpoint writes everything that is beside a closed SQLite file into the file, so that it can be
+// renamed.
+func Checkpoint(ctx context.Context, url string) error {
+	file, ok := File(url)
+	if !ok {
+		return nil
+	}
+	db, err := pool(file, 1, "_synchronous=FULL", "_busy_timeout=5000")
+	if err != nil {
+		return err
+	}
+	var busy, pages, written int64
+	_, err = findOne(ctx, db, "PRAGMA wal_checkpoint(TRUNCATE)", into(&busy, &pages, &written))
+	if err == nil && busy != 0 {
+		err = errors.New("another program uses the file")
+	}
+	return wrap("write the database file", errors.Join(err, db.Close()))
+}
+
 // InUse reports whether another process has the database open at the moment.
 func InUse(ctx context.Context, url string) (inUse bool, err error) {
 	file, ok := File(url)
