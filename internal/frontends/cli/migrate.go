@@ -38,6 +38,9 @@ func (p *Program) migrateCommand() *cobra.Command {
 	var yes bool
 	c := &cobra.Command{Use: "migrate", Args: cobra.NoArgs}
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		if from == "" && to == "" && booksTo == "" {
+			return usageError{errors.New("say what to move where, with --to, --from or --books-to")}
+		}
 		r, err := p.migrateRequest(cmd, from, to, booksTo)
 		if err != nil {
 			return usageError{err}
@@ -71,7 +74,6 @@ func (p *Program) migrateCommand() *cobra.Command {
 	c.Flags().StringVar(&from, "from", "", "database to move from; by default --database")
 	c.Flags().StringVar(&booksTo, "books-to", "", "library to move the books of --books to: file://FOLDER or s3://BUCKET/PREFIX?...")
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
-	c.MarkFlagsOneRequired("to", "from", "books-to")
 	return p.withJSON("print what was moved as JSON", c)
 }
 
