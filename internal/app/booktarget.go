@@ -24,7 +24,7 @@ type bookTarget struct {
 	stores  []books.Store
 	folders map[string]string // of stores on disk, by their names
 	// The names of the stores that the objects come from; the main one first.
-	sources []string         
+	sources []string
 	// What was written to a store that is not removed as a whole.
 	remote []object
 	// An object that was stored by an earlier attempt stays.
