@@ -41,7 +41,7 @@ func (backups) Restore(ctx context.Context, s cli.Settings, log *slog.Logger, r 
 		return report, err
 	}
 	if err := t.begin(ctx, "archive "+archive.Header.DataID+" "+archive.Header.Created.String(), archive.Header.Stores); err != nil {
-		return report, errors.Join(err, t.discard(ctx))
+		return report, errors.Join(err, t.discard(context.WithoutCancel(ctx)))
 	}
 	err = archive.Each(ctx, func(done, total int64) { r.Report(cli.Progress{Done: done, Total: total}) }, func(e backup.Entry, in io.Reader) error {
 		if e.Path == backup.Keys {

@@ -245,9 +245,14 @@ func (p *Program) passphrase(ctx context.Context, file string, isNew bool) func(
 	}
 }
 
-func askHidden(tty *os.File, prompt string) (string, error) {
+// askHidden reads a line at the terminal without showing it.
+func askHidden(tty io.ReadWriter, prompt string) (string, error) {
 	fmt.Fprint(tty, prompt)
-	typed, err := term.ReadPassword(int(tty.Fd()))
+	input := os.Stdin // where the terminal has separate files for reading and writing
+	if file, ok := tty.(*os.File); ok {
+		input = file
+	}
+	typed, err := term.ReadPassword(int(input.Fd()))
 	fmt.Fprintln(tty)
 	if err != nil {
 		return "", fmt.Errorf("read the passphrase: %w", err)
