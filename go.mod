@@ -3,6 +3,7 @@ module remit
 go 1.26.0
 
 require (
+	filippo.io/age v1.3.2
 	github.com/bmatcuk/doublestar/v4 v4.10.4
 	github.com/chromedp/cdproto v0.157.8
 	github.com/chromedp/chromedp v0.21.0
@@ -58,6 +59,8 @@ require (
 	pgregory.net/rapid v1.3.0
 	znkr.io/diff v1.0.0
 )
+
+require filippo.io/hpke v0.4.0 // indirect
 
 require (
 	github.com/aymerick/douceur v0.2.0 // indirect

@@ -68,6 +68,7 @@ var rules = []rule{
 	{"internal/contract/**", []string{"internal/contract/**"}, "contract imports nothing else of ours"},
 	{"internal/search/**", []string{"internal/search/**"}, "search imports nothing else of ours"},
 	{"internal/batchwriter", nil, "batchwriter imports nothing of ours"},
+	{"internal/backup", nil, "backup imports nothing of ours"},
 	{"internal/bodies", nil, "bodies imports nothing of ours"},
 	{"internal/jsonc", nil, "jsonc imports nothing of ours"},
 	{"internal/filelock", nil, "filelock imports nothing of ours"},

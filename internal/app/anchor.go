@@ -168,6 +168,12 @@ func (a *anchor) settle(ctx context.Context, db *sqlstore.DB) error {
 		return err
 	}
 	switch {
+	case meta.Importing != "":
+		return doubt("run the command that was interrupted again, or use another database",
+			"The database is not complete: a restore or a migration into it has not finished")
+	case meta.Moved != "":
+		return doubt("start Remit with that database, or a person runs \"remit trust --new-data\" at a terminal to go on with this one",
+			"The data of this workspace was moved to "+meta.Moved)
 	case behind:
 		return doubt(`put the newer one back, or a person runs "remit token reset" and restarts the servers`,
 			"The database was put back to an earlier time while this server ran")

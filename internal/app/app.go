@@ -69,7 +69,7 @@ func Main(args []string, env func(string) (string, bool), in io.Reader, out, err
 		Open: func(ctx context.Context, s cli.Settings, log *slog.Logger) (cli.Workspace, error) {
 			return Open(ctx, s, log)
 		},
-		Lists: Lists, Trust: newTrustStore,
+		Lists: Lists, Trust: newTrustStore, Backups: backups{},
 		Args: args, Env: env, Stdin: in, Stdout: out, Stderr: errOut,
 	}
 	return program.Main(ctx)

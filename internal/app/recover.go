@@ -202,6 +202,9 @@ func (a *anchor) accept(ctx context.Context, db *sqlstore.DB) error {
 	if err != nil {
 		return err
 	}
+	if err := db.Reopen(ctx); err != nil {
+		return err
+	}
 	if err := db.ForgetAnswers(ctx); err != nil {
 		return err
 	}

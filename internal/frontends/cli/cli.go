@@ -89,6 +89,8 @@ type Program struct {
 	Now      func() time.Time // in the user's time zone
 	// Trust returns the store of what people have trusted, in the folder that --keys names.
 	Trust func(keys string, env func(string) (string, bool)) TrustStore
+	// Backups backs up, restores and moves the data of workspaces.
+	Backups Backups
 	// AskPerson shows a text to a person and returns the line that they type. If it is nil, the
 	// person at the controlling terminal of the process is asked.
 	AskPerson func(ctx context.Context, text string) (string, error)
@@ -200,7 +202,8 @@ func (p *Program) command() *cobra.Command {
 		group("audit", p.auditList(), p.auditVerify()),
 		group("contract", p.contractLint(), p.contractNew(), p.contractDiff()),
 		group("config", p.configPrint()),
-		p.trustCommand(), p.initCommand(), p.installCommand(), p.doctorCommand(), p.statusCommand(), p.manCommand(), p.versionCommand(),
+		p.backupCommand(), p.restoreCommand(), p.migrateCommand(), p.trustCommand(), p.initCommand(), p.installCommand(),
+		p.doctorCommand(), p.statusCommand(), p.manCommand(), p.versionCommand(),
 	)
 	root.InitDefaultHelpCmd() // before explain, which adds its text
 	explain(root, helpSections())

@@ -5,6 +5,7 @@
 package keyfolder
 
 import (
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -123,7 +124,7 @@ func (f *Folder) KeyFile() string { return filepath.Join(f.path, keyName) }
 func (f *Folder) Key() ([]byte, error) {
 	key, err := f.existingKey()
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := f.createKey(); err != nil {
+		if err := f.createKey(newKey()); err != nil {
 			return nil, fmt.Errorf("create a key in %s: %w; name another folder with --keys or REMIT_KEYS", f.path, err)
 		}
 		key, err = f.existingKey()
@@ -147,8 +148,34 @@ func (f *Folder) existingKey() ([]byte, error) {
 	return key, nil
 }
 
-// createKey creates a key atomically. If several processes create one, the first wins.
-func (f *Folder) createKey() error {
+// SetKey stores a key from a backup. It returns an error if the folder has another key, which
+// everything that was sealed here depends on.
+func (f *Folder) SetKey(key []byte) error {
+	if f.err != nil {
+		return f.err
+	}
+	if len(key) != keySize {
+		return fmt.Errorf("the key has %d bytes, not %d", len(key), keySize)
+	}
+	if err := f.createKey(key); err != nil {
+		return fmt.Errorf("store the key in %s: %w; name another folder with --keys or REMIT_KEYS", f.path, err)
+	}
+	stored, err := f.existingKey()
+	if err == nil && !bytes.Equal(stored, key) {
+		err = fmt.Errorf("the key folder %s has another key, which other workspaces may depend on; name an empty folder with --keys, or "+
+			"leave out the keys of the archive", f.path)
+	}
+	return err
+}
+
+func newKey() []byte {
+	key := make([]byte, keySize)
+	_, _ = rand.Read(key) // never fails
+	return key
+}
+
+// createKey creates the key atomically. If there is one, it stays.
+func (f *Folder) createKey(key []byte) error {
 	if err := os.MkdirAll(f.path, 0o700); err != nil {
 		return err
 	}
@@ -159,8 +186,6 @@ func (f *Folder) createKey() error {
 	if err := os.Chmod(f.path, 0o700); err != nil {
 		return err
 	}
-	key := make([]byte, keySize)
-	_, _ = rand.Read(key) // never fails
 	temporary, err := writeTemporary(f.KeyFile(), key)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 )
 
 // IsEmpty reports whether the PostgreSQL database at a URL has no tables of Remit. It creates
@@ -31,6 +32,10 @@ type Meta struct {
 	Sequence int64
 	// Identity means that a token has existed, so that callers need one.
 	Identity bool
+	// Importing names what is being imported into the database; "" if it is complete.
+	Importing string
+	// Moved says where the data was moved to; "" if this database is the one to use.
+	Moved string
 }
 
 // The names of the rows of the table meta.
@@ -38,12 +43,18 @@ const (
 	metaDataID   = "data_id"
 	metaSequence = "anchor_sequence/" // and the name of the anchor
 	metaIdentity = "identity"
+	// Written by an import.
+	metaImporting = "importing"
+	metaImport    = "import/" // and the name of a table: how far it is imported
+	metaMoved     = "moved"
 )
 
 const selectMeta = `
 SELECT coalesce(max(CASE name WHEN 'data_id' THEN value END), ''),
 	coalesce(max(CASE name WHEN $1 THEN CAST(value AS BIGINT) END), 0),
-	coalesce(max(CASE name WHEN 'identity' THEN 1 END), 0) = 1
+	coalesce(max(CASE name WHEN 'identity' THEN 1 END), 0) = 1,
+	coalesce(max(CASE name WHEN 'importing' THEN value END), ''),
+	coalesce(max(CASE name WHEN 'moved' THEN value END), '')
 FROM meta`
 
 // Meta returns what the database says about itself, and about the anchor with this name.
@@ -56,7 +67,7 @@ func (db *DB) Meta(ctx context.Context, anchor string) (Meta, error) {
 }
 
 func scanMeta(row scanner) (m Meta, err error) {
-	err = row.Scan(&m.DataID, &m.Sequence, &m.Identity)
+	err = row.Scan(&m.DataID, &m.Sequence, &m.Identity, &m.Importing, &m.Moved)
 	return m, err
 }
 
@@ -106,6 +117,21 @@ func (db *DB) NoteSequence(ctx context.Context, anchor string, sequence int64) e
 // RequireIdentity stores that a token has existed.
 func (db *DB) RequireIdentity(ctx context.Context) error {
 	return db.execAlone(ctx, "note that callers need tokens", setMeta, metaIdentity, "on")
+}
+
+// Invalidate ends all tokens, console sessions and open requests for approval of an imported
+// database. Their seals are invalid already; this frees the names of tokens, and shows no request
+// that nobody can decide.
+func (db *DB) Invalidate(ctx context.Context, now time.Time) error {
+	return db.transact(ctx, "end the tokens", func(ctx context.Context, tx runner) error {
+		if err := exec(ctx, tx, `UPDATE agent_tokens SET live_name = NULL, revoked_at = coalesce(revoked_at, $1)`, micros(now)); err != nil {
+			return err
+		}
+		if err := exec(ctx, tx, `DELETE FROM approvals WHERE state = 'pending'`); err != nil {
+			return err
+		}
+		return emptyTables(ctx, tx, "console_sessions", "console_voids")
+	})
 }
 
 // Reset deletes all tokens, console sessions and requests for approval.

@@ -3,6 +3,7 @@ package books
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -88,18 +89,26 @@ func (l *Library) lines(ctx context.Context, h location, beneath string) ([]line
 
 // entryAt reads a history record.
 func (l *Library) entryAt(ctx context.Context, h location, at line) (entry, error) {
-	body, err := h.store.Open(ctx, at.key)
+	e, err := readEntry(ctx, h.store, at.key)
 	if err != nil {
 		return entry{}, failureAt(ctx, at.key, err)
 	}
-	defer func() { _ = body.Close() }()
-	data, err := io.ReadAll(io.LimitReader(body, 64<<10))
+	e.ID, e.Path = at.id, at.path
+	return e, nil
+}
+
+// readEntry reads a history record without what its key says.
+func readEntry(ctx context.Context, store Store, key string) (e entry, err error) {
+	body, err := store.Open(ctx, key)
 	if err != nil {
-		return entry{}, failure(ctx, fmt.Errorf("read history record: %w", err))
+		return e, err
 	}
-	e := entry{ID: at.id, Path: at.path}
-	if err := json.Unmarshal(data, &e); err != nil {
-		return entry{}, failure(ctx, fmt.Errorf("read history record: %s: %w", at.key, err))
+	data, err := io.ReadAll(io.LimitReader(body, 64<<10))
+	if err = errors.Join(err, body.Close()); err == nil {
+		err = json.Unmarshal(data, &e)
+	}
+	if err != nil {
+		return entry{}, fmt.Errorf("read history record: %w", err)
 	}
 	return e, nil
 }

@@ -1,0 +1,299 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"remit/internal/stores/sqlstore/pgtest"
+)
+
+// storageFlags returns the flags for a database, "" for SQLite in the workspace.
+func storageFlags(database string) []string {
+	if database == "" {
+		return nil
+	}
+	return []string{"--database", database}
+}
+
+// backupWriters change tasks, memory and books through a server until they are stopped. Each change
+// has a name of its own.
+type backupWriters struct {
+	w       *httpServer
+	stop    atomic.Bool
+	running sync.WaitGroup
+	mu      sync.Mutex
+	acked   map[string]bool // names of the changes that were acknowledged
+}
+
+const writersAtOnce = 16
+
+func (b *backupWriters) start() {
+	b.acked = map[string]bool{}
+	for i := range writersAtOnce {
+		b.running.Go(func() {
+			for n := 0; !b.stop.Load(); n++ {
+				b.write(fmt.Sprintf("w%d-%d", i, n), n)
+			}
+		})
+	}
+}
+
+func (b *backupWriters) write(name string, n int) {
+	tool, body := "add_task", fmt.Sprintf(`{"user_id":"ada","title":%q}`, name)
+	switch n % 3 {
+	case 1:
+		tool = "write_memory_entry"
+		body = fmt.Sprintf(`{"file":"progress_log.jsonl","entry":{"timestamp":"2026-01-01T00:00:00Z","type":"x","name":%q}}`, name)
+	case 2:
+		tool = "write_content"
+		body = fmt.Sprintf(`{"book_id":"load","path":"lessons/%s.md","content":%q}`, strings.Split(name, "-")[0], name)
+	}
+	if got := postTo(b.w.t, b.w.url+"/tools/"+tool, body, nil); got.status != http.StatusOK {
+		b.w.t.Errorf("%s: %d %s", tool, got.status, got.body)
+		b.stop.Store(true)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.acked[name] = true
+}
+
+// known returns the changes that were acknowledged so far.
+func (b *backupWriters) known() map[string]bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return maps.Clone(b.acked)
+}
+
+// kept returns the changes that a workspace holds: tasks, lines of memory, lessons and their
+// replaced versions.
+func kept(t *testing.T, archive string) map[string]bool {
+	t.Helper()
+	found := map[string]bool{}
+	folder := t.TempDir()
+	unpack(t, archive, folder)
+	text := func(name string) string {
+		data, err := os.ReadFile(filepath.Join(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	for _, line := range strings.Split(strings.TrimSpace(text("tables/tasks.jsonl")), "\n") {
+		var task struct{ Title string }
+		if err := json.Unmarshal([]byte(line), &task); err != nil {
+			t.Fatal(err)
+		}
+		found[task.Title] = true
+	}
+	memory := text("memory/progress_log.jsonl")
+	for _, line := range strings.Split(strings.TrimSuffix(memory, "\n"), "\n") {
+		var entry struct{ Name string }
+		if err := json.Unmarshal([]byte(line), &entry); err != nil {
+			t.Errorf("a line of memory is %q: %v", line, err)
+		}
+		found[entry.Name] = true
+	}
+	lessons, _ := filepath.Glob(filepath.Join(folder, "books/fs/books/load/lessons/*.md"))
+	old, _ := filepath.Glob(filepath.Join(folder, "books/fs/.history/load/objects/*"))
+	for _, name := range slices.Concat(lessons, old) {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[string(data)] = true
+	}
+	return found
+}
+
+// unpack unpacks an archive with the usual tools.
+func unpack(t *testing.T, archive, folder string) {
+	t.Helper()
+	run(t, folder, "tar", "--zstd", "-xf", archive)
+}
+
+// TestBackupUnderLoad backs up while 16 callers write, and restores elsewhere.
+func TestBackupUnderLoad(t *testing.T) {
+	t.Parallel()
+	for name, database := range map[string]func(*testing.T) string{
+		"SQLite":     func(*testing.T) string { return "" },
+		"PostgreSQL": func(t *testing.T) string { t.Helper(); return pgtest.Database(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newWorkspace(t, nil)
+			s.ownKeys()
+			flags := storageFlags(database(t))
+			w := s.serve(append(flags, "--toolsets", "learning-os,tasks,books", "--approve", "auto", "--rate-limits", "off")...)
+			writers := &backupWriters{w: w}
+			writers.start()
+			for len(writers.known()) < 10*writersAtOnce && !writers.stop.Load() {
+				time.Sleep(time.Millisecond)
+			}
+			archive := filepath.Join(t.TempDir(), "a.tar.zst")
+			before := writers.known()
+			got := s.remit(append(flags, "backup", archive)...)
+			after := writers.known()
+			writers.stop.Store(true)
+			writers.running.Wait()
+			if got.code != 0 {
+				t.Fatalf("backup: %s%s", got.out, got.errOut)
+			}
+			held := kept(t, archive)
+			for name := range before {
+				if !held[name] {
+					t.Errorf("%s was acknowledged before the backup, and is not in it", name)
+				}
+			}
+			if len(after) == len(before) {
+				t.Error("nothing was written during the backup, so that the test shows nothing")
+			}
+			other := newWorkspace(t, nil)
+			other.ownKeys()
+			otherFlags := storageFlags(database(t))
+			if got := other.remit(append(otherFlags, "restore", archive, "--yes")...); got.code != 0 {
+				t.Fatalf("restore: %s%s", got.out, got.errOut)
+			}
+			if got := other.remit(append(otherFlags, "audit", "verify")...); got.code != 0 {
+				t.Errorf("audit verify: %s%s", got.out, got.errOut)
+			}
+			again := filepath.Join(t.TempDir(), "b.tar.zst")
+			if got := other.remit(append(otherFlags, "backup", again)...); got.code != 0 {
+				t.Fatalf("backup of what was restored: %s%s", got.out, got.errOut)
+			}
+			sameArchives(t, archive, again)
+			checkRecorded(t, archive, held)
+			note(t, "%s: %d changes acknowledged before the backup, %d after it, %d in it", name, len(before), len(after), len(held))
+		})
+	}
+}
+
+// checkRecorded compares the changes of tasks in an archive with their records. A call that ran at
+// the moment of the backup may have one without the other: there are at most as many as callers.
+func checkRecorded(t *testing.T, archive string, held map[string]bool) {
+	t.Helper()
+	folder := t.TempDir()
+	unpack(t, archive, folder)
+	recorded := map[string]bool{}
+	files, _ := filepath.Glob(filepath.Join(folder, "audit/*.jsonl"))
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range bytes.Lines(data) {
+			var r struct {
+				Tool, Outcome string
+				Arguments     struct{ Title string }
+			}
+			if err := json.Unmarshal(line, &r); err != nil {
+				t.Fatal(err)
+			}
+			if r.Tool == "tasks/add_task" && r.Outcome == "ok" {
+				recorded[r.Arguments.Title] = true
+			}
+		}
+	}
+	missing := 0
+	for name := range held {
+		if strings.HasPrefix(name, "w") && isTask(name) && !recorded[name] {
+			missing++
+		}
+	}
+	if missing > writersAtOnce || len(recorded) == 0 {
+		t.Errorf("%d tasks have no record; %d have one", missing, len(recorded))
+	}
+}
+
+// isTask reports whether a writer has added a task with this name.
+func isTask(name string) bool {
+	n := 0
+	_, err := fmt.Sscanf(name[strings.IndexByte(name, '-')+1:], "%d", &n)
+	return err == nil && n%3 == 0
+}
+
+// sameArchives compares all data of two archives, except for audit records that were added.
+func sameArchives(t *testing.T, first, second string) {
+	t.Helper()
+	one, two := t.TempDir(), t.TempDir()
+	unpack(t, first, one)
+	unpack(t, second, two)
+	for _, folder := range []string{"tables", "memory", "books"} {
+		run(t, one, "diff", "-r", filepath.Join(one, folder), filepath.Join(two, folder))
+	}
+	days, _ := filepath.Glob(filepath.Join(one, "audit/*.jsonl"))
+	for _, day := range days {
+		want, err := os.ReadFile(day)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join(two, "audit", filepath.Base(day)))
+		if err != nil || !bytes.HasPrefix(got, want) {
+			t.Errorf("the records of %s are others (%v)", filepath.Base(day), err)
+		}
+	}
+}
+
+// TestRestoredToolsAnswerTheSame compares the answers of all reading tools before and after.
+func TestRestoredToolsAnswerTheSame(t *testing.T) {
+	t.Parallel()
+	onEachDatabase(t, func(t *testing.T, flags ...string) {
+		t.Parallel()
+		s := newWorkspace(t, nil)
+		s.ownKeys()
+		fill := func(args ...string) {
+			if got := s.remit(slices.Concat(flags, []string{"call", "--approve", "auto"}, args)...); got.code != 0 {
+				t.Fatalf("%v: %s%s", args, got.out, got.errOut)
+			}
+		}
+		for i := range 5 {
+			fill("add_task", "user_id=ada", fmt.Sprintf("title=task %d é", i), "priority=High")
+			fill("write_content", "book_id=python", fmt.Sprintf("path=lessons/%d.md", i), "content=# Lesson\nText")
+			fill("write_content", "book_id=python", fmt.Sprintf("path=lessons/%d.md", i), "content=# Lesson\nAnother text")
+			fill("write_memory_entry", "file=progress_log.jsonl", `entry={"timestamp":"2026-01-01T00:00:00Z","type":"x"}`)
+		}
+		fill("complete_task", "user_id=ada", "task_id=2")
+		fill("delete_task", "user_id=ada", "task_id=3")
+		fill("upload_asset", "book_id=python", "asset_type=images", "filename=a.png", "binary_data=iVBORw0KGgo=")
+		archive := t.TempDir() + "/backups/"
+		if got := s.remit(append(flags, "backup", archive)...); got.code != 0 {
+			t.Fatalf("backup: %s%s", got.out, got.errOut)
+		}
+		other := newWorkspace(t, nil)
+		other.ownKeys()
+		otherFlags := flags
+		if len(flags) > 0 {
+			otherFlags = storageFlags(pgtest.Database(t))
+		}
+		if got := other.remit(append(otherFlags, "restore", archive, "--yes")...); got.code != 0 {
+			t.Fatalf("restore: %s%s", got.out, got.errOut)
+		}
+		for _, call := range [][]string{
+			{"list_tasks", "user_id=ada"},
+			{"list_books"},
+			{"read_content", "book_id=python", "path=lessons/1.md"},
+			{"list_assets", "book_id=python"},
+			{"glob_search", "book_id=python", "pattern=**/*.md"},
+			{"grep_search", "book_id=python", "pattern=Another"},
+			{"read_repo_file", "path=.claude/memory/progress_log.jsonl"},
+		} {
+			was, is := s.remit(slices.Concat(flags, []string{"call"}, call)...), other.remit(slices.Concat(otherFlags, []string{"call"}, call)...)
+			if was.code != 0 || was.out == "" || was.out != is.out {
+				t.Errorf("%v: exit %d\n%s%s\nnot\n%s%s", call, was.code, is.out, is.errOut, was.out, was.errOut)
+			}
+		}
+		if got := other.remit(slices.Concat(otherFlags, []string{"books", "restore", "python", "lessons/1.md"})...); got.code != 0 {
+			t.Errorf("books restore: %s%s", got.out, got.errOut)
+		}
+	})
+}
