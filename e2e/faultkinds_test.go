@@ -1,0 +1,209 @@
+//go:build linux
+
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"remit/internal/stores/blob/s3test"
+	"remit/internal/stores/sqlstore/pgtest"
+)
+
+// newDiskBed returns one server on SQLite and a library on disk, on a file system of its own if
+// that can be mounted.
+func newDiskBed(t *testing.T, random *rand.Rand) *faultBed {
+	t.Helper()
+	s := newWorkspace(t, nil)
+	b := &faultBed{t: t, rand: random}
+	small := mountOwn(t, s.root, "300m")
+	s.faultSettings()
+	one := &faultServer{workspace: s, args: faultArgs()}
+	b.servers = []*faultServer{one}
+	const name = "the server"
+	b.faults = [][]fault{
+		{one.kill(name)},
+		{one.pause(name)},
+		{one.limitFiles()},
+		{one.moveAway(".remit/library"), one.moveAway(".claude/memory"), one.moveAway(".remit")},
+	}
+	if small {
+		b.faults[2] = append(b.faults[2], fillDisk(t, "the disk", s.root))
+	}
+	b.audit = s.remit
+	b.stored = func() (*storedState, error) { return readDisk(t, s) }
+	return b
+}
+
+// faultSettings gives the workspace keys of its own and deadlines that a fault can exceed.
+func (s *workspace) faultSettings() {
+	s.ownKeys()
+	s.env = append(s.env, "REMIT_DEADLINE_FACTOR=1")
+}
+
+// faultArgs are the arguments of every server of a run.
+func faultArgs(more ...string) []string {
+	return append([]string{"--toolsets", "tasks,learning-os,books", "--approve", "auto", "--rate-limits", "off"}, more...)
+}
+
+// moveAway returns the fault of a folder that is away for a while. Whatever was made in its place
+// is removed when it is back: nothing that was acknowledged may be there.
+func (f *faultServer) moveAway(folder string) fault {
+	from, away := f.path(folder), f.path("away")
+	moved := false
+	begin := func() {
+		err := os.Rename(from, away)
+		moved = err == nil
+		if !moved && !errors.Is(err, fs.ErrNotExist) {
+			f.t.Fatal(err)
+		}
+	}
+	end := func() {
+		if !moved {
+			return
+		}
+		err := unix.Renameat2(unix.AT_FDCWD, away, unix.AT_FDCWD, from, unix.RENAME_EXCHANGE)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = os.Rename(away, from)
+		}
+		f.check(err)
+		f.check(os.RemoveAll(away))
+	}
+	return fault{"move " + folder + " away", "a folder", begin, end}
+}
+
+// limitFiles returns the fault of a quota: writes fail beyond a size, and may be cut there.
+func (f *faultServer) limitFiles() fault {
+	limit := func(size uint64) {
+		err := unix.Prlimit(f.running.cmd.Process.Pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: size, Max: unix.RLIM_INFINITY}, nil)
+		if err != nil && !errors.Is(err, unix.ESRCH) { // it may be killed
+			f.t.Fatal(err)
+		}
+	}
+	return fault{"limit the size of files", "the disk", func() { limit(20_000) }, func() { limit(unix.RLIM_INFINITY) }}
+}
+
+// mountOwn mounts a file system of its own on a folder. It returns false if it cannot.
+func mountOwn(t *testing.T, folder, size string) bool {
+	t.Helper()
+	if err := unix.Mount("tmpfs", folder, "tmpfs", 0, "size="+size); err != nil {
+		note(t, "NOT RUN: faults of a full disk: no file system can be mounted here: %v", err)
+		return false
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(folder, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return true
+}
+
+// fillDisk returns the fault of a file system that is full.
+func fillDisk(t *testing.T, name, folder string) fault {
+	ballast := filepath.Join(folder, "ballast")
+	begin := func() {
+		f, err := os.Create(ballast)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		for size := 1 << 20; size > 0; size /= 2 {
+			for err = nil; err == nil; {
+				_, err = f.Write(make([]byte, size))
+			}
+		}
+	}
+	end := func() {
+		if err := os.Remove(ballast); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return fault{"fill " + name, name, begin, end}
+}
+
+// newReplicaBed returns three servers that share PostgreSQL and S3. Each reaches them through
+// relays of its own.
+func newReplicaBed(t *testing.T, random *rand.Rand) *faultBed {
+	t.Helper()
+	b := &faultBed{t: t, rand: random}
+	disk := t.TempDir()
+	small := mountOwn(t, disk, "300m")
+	pg, s3 := pgtest.New(t), s3test.New(t, disk)
+	bucket := s3.Bucket(t)
+	ofPG := []fault{
+		{"pause PostgreSQL", "PostgreSQL", func() { pg.Pause(t) }, func() { pg.Resume(t) }},
+		{"kill PostgreSQL", "PostgreSQL", func() { pg.Kill(t) }, func() { pg.Start(t) }},
+	}
+	ofS3 := []fault{{"pause S3", "S3", func() { s3.Pause(t) }, func() { s3.Resume(t) }}}
+	if small {
+		ofS3 = append(ofS3, fillDisk(t, "S3", disk))
+	}
+	var ofServers, betweenPG, betweenS3 []fault
+	for i := range 3 {
+		s := newWorkspace(t, nil)
+		name := fmt.Sprint("server ", i)
+		library, toS3 := relayedLibrary(t, s3, bucket)
+		database, toPG := relayedDatabase(t, pg.URL())
+		s.useBooks(library, s3.Env())
+		s.faultSettings()
+		one := &faultServer{workspace: s, args: faultArgs("--database", database)}
+		b.servers = append(b.servers, one)
+		ofServers = append(ofServers, one.kill(name), one.kill(name), one.pause(name))
+		betweenPG = append(betweenPG, toPG.faults("between "+name+" and PostgreSQL")...)
+		betweenS3 = append(betweenS3, toS3.faults("between "+name+" and S3")...)
+	}
+	b.faults = [][]fault{ofServers, ofPG, ofS3, betweenPG, betweenS3}
+	b.audit = func(args ...string) outcome { return b.servers[0].remit(append(args, "--database", pg.URL())...) }
+	b.stored = func() (*storedState, error) { return readReplicas(t, pg.URL(), s3.Folder(bucket)) }
+	return b
+}
+
+// relayedLibrary returns the address of a library that is reached through a relay.
+func relayedLibrary(t *testing.T, s3 *s3test.Server, bucket string) (string, *relay) {
+	t.Helper()
+	r := newRelay(t, "tcp", "127.0.0.1:0", strings.TrimPrefix(s3.Endpoint, "http://"))
+	through := *s3
+	through.Endpoint = "http://" + r.listener.Addr().String()
+	return through.URL(bucket, ""), r
+}
+
+// relayedDatabase returns the address of a database that is reached through a relay.
+func relayedDatabase(t *testing.T, address string) (string, *relay) {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const socket = "/.s.PGSQL.5432"
+	query := u.Query()
+	dir, err := os.MkdirTemp("/tmp", "relay") // socket names are limited in length
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	r := newRelay(t, "unix", dir+socket, query.Get("host")+socket)
+	query.Set("host", dir)
+	u.RawQuery = query.Encode()
+	return u.String(), r
+}
+
+// faults returns what can go wrong between a server and a store.
+func (r *relay) faults(where string) (all []fault) {
+	for name, mode := range map[string]relayMode{
+		"hold bytes": holding, "delay bytes": delaying, "refuse connections": refusing, "lose replies": losing, "cut requests": tearing,
+	} {
+		all = append(all, fault{name + " " + where, where, func() { r.set(mode) }, func() { r.set(passing) }})
+	}
+	slices.SortFunc(all, func(a, b fault) int { return strings.Compare(a.name, b.name) }) // so that a seed chooses the same
+	return all
+}
