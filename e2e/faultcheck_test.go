@@ -219,10 +219,8 @@ func (c *comparison) compare(o *object) {
 // other change none.
 func (c *comparison) compareRecords(o *object, ch *change, made bool) {
 	say, want := 0, 0
-	for _, r := range c.records[ch.tool+" "+ch.record] {
-		if r.saysDone() {
-			say++
-		}
+	for _, call := range c.records.calls(ch.tool + " " + ch.record) {
+		say += call.saysDone()
 	}
 	if made {
 		want = 1
@@ -248,10 +246,10 @@ func (c *comparison) compareHistory(o *object, made map[*change]bool) {
 
 // findStrangeRecords reports records of changes that nobody asked for.
 func (c *comparison) findStrangeRecords() {
-	for about, records := range c.records {
-		for _, r := range records {
-			if !c.about[about] && r.saysDone() {
-				c.fail(&object{name: about}, "a record says that it was done, but nobody asked for it: %s", r.Time)
+	for about := range c.records {
+		for _, call := range c.records.calls(about) {
+			if !c.about[about] && call.saysDone() > 0 {
+				c.fail(&object{name: about}, "a record says that it was done, but nobody asked for it: %s", call[0].Time)
 			}
 		}
 	}

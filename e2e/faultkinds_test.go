@@ -31,15 +31,15 @@ func newDiskBed(t *testing.T, random *rand.Rand) *faultBed {
 	one := &faultServer{workspace: s, args: faultArgs()}
 	b.servers = []*faultServer{one}
 	const name = "the server"
-	b.faults = [][]fault{
-		{one.kill(name)},
-		{one.pause(name)},
-		{one.limitFiles()},
-		{one.moveAway(".remit/library"), one.moveAway(".claude/memory"), one.moveAway(".remit")},
-	}
+	full := []fault{one.limitFiles()}
+	away := []fault{one.moveAway(".remit/library"), one.moveAway(".claude/memory")}
 	if small {
-		b.faults[2] = append(b.faults[2], fillDisk(t, "the disk", s.root))
+		full = append(full, fillDisk(t, "the disk", s.root))
+		away = append(away, one.unmount(".remit"), one.unmount(".claude"))
+	} else {
+		away = append(away, one.moveAway(".remit"))
 	}
+	b.faults = [][]fault{{one.kill(name)}, {one.pause(name)}, full, away}
 	b.audit = s.remit
 	b.stored = func() (*storedState, error) { return readDisk(t, s) }
 	return b
@@ -59,7 +59,7 @@ func faultArgs(more ...string) []string {
 // moveAway returns the fault of a folder that is away for a while. Whatever was made in its place
 // is removed when it is back: nothing that was acknowledged may be there.
 func (f *faultServer) moveAway(folder string) fault {
-	from, away := f.path(folder), f.path("away")
+	from, away := f.path(folder), f.path(folder+".away")
 	moved := false
 	begin := func() {
 		err := os.Rename(from, away)
@@ -80,6 +80,17 @@ func (f *faultServer) moveAway(folder string) fault {
 		f.check(os.RemoveAll(away))
 	}
 	return fault{"move " + folder + " away", "a folder", begin, end}
+}
+
+// unmount mounts a folder, and returns the fault of that folder being unmounted for a while.
+func (f *faultServer) unmount(folder string) fault {
+	disk, at := f.t.TempDir(), f.path(folder)
+	f.check(os.Mkdir(at, 0o755))
+	end := func() { f.check(unix.Mount(disk, at, "", unix.MS_BIND, "")) }
+	begin := func() { f.check(unix.Unmount(at, unix.MNT_DETACH)) }
+	end()
+	f.t.Cleanup(begin)
+	return fault{"unmount " + folder, "a folder", begin, end}
 }
 
 // limitFiles returns the fault of a quota: writes fail beyond a size, and may be cut there.
@@ -136,9 +147,9 @@ func fillDisk(t *testing.T, name, folder string) fault {
 func newReplicaBed(t *testing.T, random *rand.Rand) *faultBed {
 	t.Helper()
 	b := &faultBed{t: t, rand: random}
-	disk := t.TempDir()
-	small := mountOwn(t, disk, "300m")
-	pg, s3 := pgtest.New(t), s3test.New(t, disk)
+	diskOfPG, diskOfS3 := shortFolder(t), t.TempDir()
+	small := mountOwn(t, diskOfPG, "400m") && mountOwn(t, diskOfS3, "300m")
+	pg, s3 := pgtest.NewIn(t, diskOfPG), s3test.New(t, diskOfS3)
 	bucket := s3.Bucket(t)
 	ofPG := []fault{
 		{"pause PostgreSQL", "PostgreSQL", func() { pg.Pause(t) }, func() { pg.Resume(t) }},
@@ -146,7 +157,15 @@ func newReplicaBed(t *testing.T, random *rand.Rand) *faultBed {
 	}
 	ofS3 := []fault{{"pause S3", "S3", func() { s3.Pause(t) }, func() { s3.Resume(t) }}}
 	if small {
-		ofS3 = append(ofS3, fillDisk(t, "S3", disk))
+		ofS3 = append(ofS3, fillDisk(t, "S3", diskOfS3))
+		full := fillDisk(t, "PostgreSQL", diskOfPG)
+		free := full.end
+		full.end = func() { // it may have ended itself
+			free()
+			pg.Kill(t)
+			pg.Start(t)
+		}
+		ofPG = append(ofPG, full)
 	}
 	var ofServers, betweenPG, betweenS3 []fault
 	for i := range 3 {
@@ -168,6 +187,21 @@ func newReplicaBed(t *testing.T, random *rand.Rand) *faultBed {
 	return b
 }
 
+// shortFolder returns a folder for sockets, whose names are limited in length, that every user can
+// read.
+func shortFolder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "remit")
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
 // relayedLibrary returns the address of a library that is reached through a relay.
 func relayedLibrary(t *testing.T, s3 *s3test.Server, bucket string) (string, *relay) {
 	t.Helper()
@@ -186,11 +220,7 @@ func relayedDatabase(t *testing.T, address string) (string, *relay) {
 	}
 	const socket = "/.s.PGSQL.5432"
 	query := u.Query()
-	dir, err := os.MkdirTemp("/tmp", "relay") // socket names are limited in length
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := shortFolder(t)
 	r := newRelay(t, "unix", dir+socket, query.Get("host")+socket)
 	query.Set("host", dir)
 	u.RawQuery = query.Encode()

@@ -13,8 +13,15 @@ import (
 // auditRecord has the fields of a record that the driver compares.
 type auditRecord struct {
 	Time, Tool, Outcome, Call string
-	Effect                    json.RawMessage
-	Arguments                 struct {
+	Recovered                 bool
+	// Undone and Unknown are the announced changes that were not made, and those of which that is
+	// not known yet.
+	Undone, Unknown []int
+	Effect          struct { // the change that is announced
+		Op, Path string
+		Step     int // 0 is the first
+	}
+	Arguments struct {
 		Title    string
 		TaskID   any `json:"task_id"`
 		Path     string
@@ -55,11 +62,56 @@ func (r *auditRecord) change() string {
 	return ""
 }
 
-// says returns what a record says about its change: done, or something else.
-func (r *auditRecord) saysDone() bool { return r.Outcome == "ok" }
+// recordedCall is the records of one call, the oldest first.
+type recordedCall []auditRecord
+
+// isSettled reports whether it is recorded what a call changed: a call that has begun has a later
+// record that does not leave the outcome of a change open.
+func (c recordedCall) isSettled() bool {
+	hasBegun, settled := false, false
+	for _, r := range c {
+		if hasBegun = hasBegun || r.Outcome == begun; r.Outcome != begun && len(r.Unknown) == 0 {
+			settled = true
+		}
+	}
+	return settled || !hasBegun
+}
+
+// saysDone reports whether the records say that the call changed what it was meant to: it succeeded,
+// or one of the changes that it announced was made. It counts how often they say so.
+func (c recordedCall) saysDone() (times int) {
+	var announced []int
+	for _, r := range c {
+		if r.Outcome == begun && r.Effect.Op != "register" {
+			announced = append(announced, max(1, r.Effect.Step))
+		}
+	}
+	for _, r := range c {
+		made := slices.ContainsFunc(announced, func(step int) bool { return !slices.Contains(r.Undone, step) })
+		if r.Outcome != begun && len(r.Unknown) == 0 && (made || announced == nil && r.Outcome == "ok") {
+			times++
+		}
+	}
+	return times
+}
 
 // recordIndex is all records, by the change that they are about.
 type recordIndex map[string][]auditRecord
+
+// calls returns the calls that are about a change.
+func (x recordIndex) calls(about string) (calls []recordedCall) {
+	at := map[string]int{}
+	for _, r := range x[about] {
+		i, known := at[r.Call]
+		if !known || r.Call == "" {
+			i = len(calls)
+			at[r.Call] = i
+			calls = append(calls, nil)
+		}
+		calls[i] = append(calls[i], r)
+	}
+	return calls
+}
 
 // readRecords reads all records.
 func (b *faultBed) readRecords() recordIndex {
@@ -79,25 +131,16 @@ func (b *faultBed) readRecords() recordIndex {
 	return index
 }
 
-// unsettled returns the calls that have begun and have no outcome.
-func (x recordIndex) unsettled() (calls []string) {
-	for about, records := range x {
-		open := map[string]bool{}
-		for _, r := range records {
-			if r.Outcome == begun {
-				open[r.Call] = true
+// unsettled returns the changes with a call that has begun and whose outcome is not known.
+func (x recordIndex) unsettled() (open []string) {
+	for about := range x {
+		for _, call := range x.calls(about) {
+			if !call.isSettled() {
+				open = append(open, about+", call "+call[0].Call)
 			}
-		}
-		for _, r := range records {
-			if r.Outcome != begun {
-				delete(open, r.Call)
-			}
-		}
-		for call := range open {
-			calls = append(calls, about+", call "+call)
 		}
 	}
-	return calls
+	return open
 }
 
 // awaitSettled waits until each call that has begun has an outcome, and returns the records.
@@ -120,7 +163,8 @@ func (b *faultBed) awaitSettled() recordIndex {
 func (x recordIndex) story(ch *change) string {
 	var lines []string
 	for _, r := range x[ch.tool+" "+ch.record] {
-		lines = append(lines, fmt.Sprintf("    record %s %s call=%s %s", r.Time, r.Outcome, r.Call, clip(r.Effect)))
+		lines = append(lines, fmt.Sprintf("    record %s %s call=%s announced=%v undone=%v unknown=%v recovered=%v",
+			r.Time, r.Outcome, r.Call, r.Effect, r.Undone, r.Unknown, r.Recovered))
 	}
 	if lines == nil {
 		return "    no record"

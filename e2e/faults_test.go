@@ -83,7 +83,7 @@ type faultPlan struct {
 // change that breaks it shows; the others are random.
 func seededPlans(t *testing.T) (seeds []uint64, plan faultPlan) {
 	t.Helper()
-	plan = faultPlan{steps: 8, callers: 6, uploads: 1, longest: time.Second}
+	plan = faultPlan{steps: 10, callers: 6, uploads: 1, longest: time.Second}
 	seeds = []uint64{22, rand.Uint64()}
 	if os.Getenv("REMIT_FULL") == "true" {
 		plan = faultPlan{steps: 40, callers: 12, uploads: 4, longest: 40 * time.Second}
