@@ -19,7 +19,7 @@ import (
 type storedState struct {
 	// objects holds the state of each object by name. An object that has two was stored twice.
 	objects map[string][]string
-	history map[string][]string // the state after each change of a file of a book, by the file's name
+	history map[string][]string // the state after each change of a file, by the file's name
 }
 
 func newStoredState() *storedState {

@@ -234,6 +234,7 @@ func (r *relay) faults(where string) (all []fault) {
 	} {
 		all = append(all, fault{name + " " + where, where, func() { r.set(mode) }, func() { r.set(passing) }})
 	}
-	slices.SortFunc(all, func(a, b fault) int { return strings.Compare(a.name, b.name) }) // so that a seed chooses the same
+	// Order them, so that a seed chooses the same again.
+	slices.SortFunc(all, func(a, b fault) int { return strings.Compare(a.name, b.name) })
 	return all
 }

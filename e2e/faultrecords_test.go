@@ -77,8 +77,8 @@ func (c recordedCall) isSettled() bool {
 	return settled || !hasBegun
 }
 
-// saysDone reports whether the records say that the call changed what it was meant to: it succeeded,
-// or one of the changes that it announced was made. It counts how often they say so.
+// saysDone returns how many records say that the call changed what it was meant to: it succeeded,
+// or one of the changes that it announced was made.
 func (c recordedCall) saysDone() (times int) {
 	var announced []int
 	for _, r := range c {

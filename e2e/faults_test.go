@@ -22,8 +22,8 @@ import (
 // by a seed. Afterwards everything is healed, the servers start again, and three things must be
 // equal, exactly: what was acknowledged, what is in the stores, and what the records say.
 //
-// REMIT_FAULT_SEED runs one plan again; REMIT_FAULT_ONLY is a regular expression for the names of the
-// faults that may occur. The moments of the faults differ from run to run.
+// REMIT_FAULT_SEED runs one plan again; REMIT_FAULT_ONLY is a regular expression for the names of
+// the faults that may occur. The moments of the faults differ from run to run.
 
 // fault is something that goes wrong for a while.
 type fault struct {

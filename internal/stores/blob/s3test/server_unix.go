@@ -67,9 +67,9 @@ func launchIn(t testing.TB, within string) *Server {
 	return nil
 }
 
-// The guard is a shell script that runs the server and prints its process id. The end of its input means that the tests have
-// ended, in whatever way: then it kills the server. When the server has ended, it removes the
-// folder.
+// The guard is a shell script that runs the server and prints its process id. The end of its input
+// means that the tests have ended, in whatever way: then it kills the server. When the server has
+// ended, it removes the folder.
 const guard = `
 dir=$1 bin=$2
 shift 2
