@@ -109,7 +109,7 @@ func (c *changer) do(o *object, ch change, args map[string]any) (body []byte) {
 		if key != "" && c.rand.IntN(3) == 0 {
 			body = c.sendTwice(one, tool, data, key, body)
 		}
-		if key == "" || one.fate != unknown || try == 10 {
+		if key == "" || one.fate != unknown || try == 20 {
 			break
 		}
 		time.Sleep(rand.N(100 * time.Millisecond))
@@ -171,8 +171,11 @@ func (c *changer) note(ch *change, server int, key string, r *http.Request) []by
 	if err != nil {
 		says = err.Error()
 	}
-	ch.story = append(ch.story, fmt.Sprintf("%s server %d, key %q, during %q until %q: %s: %s",
-		time.Now().UTC().Format("15:04:05.000"), server, key, during, *c.during.Load(), now, says))
+	says = fmt.Sprintf("%s: %s", now, says)
+	if last := len(ch.story) - 1; last < 0 || !strings.HasSuffix(ch.story[last], says) { // once is enough
+		ch.story = append(ch.story, fmt.Sprintf("%s server %d, key %q, during %q until %q: %s",
+			time.Now().UTC().Format("15:04:05.000"), server, key, during, *c.during.Load(), says))
+	}
 	if now != acknowledged {
 		return nil
 	}
