@@ -86,7 +86,7 @@ func seededPlans(t *testing.T) (seeds []uint64, plan faultPlan) {
 	plan = faultPlan{steps: 10, callers: 6, uploads: 1, longest: time.Second}
 	seeds = []uint64{22, rand.Uint64()}
 	if os.Getenv("REMIT_FULL") == "true" {
-		plan = faultPlan{steps: 40, callers: 12, uploads: 4, longest: 40 * time.Second}
+		plan = faultPlan{steps: 30, callers: 12, uploads: 4, longest: 30 * time.Second}
 		seeds = append(seeds, rand.Uint64())
 	}
 	if text := os.Getenv("REMIT_FAULT_SEED"); text != "" {
