@@ -111,8 +111,9 @@ func (f *storedState) add(name, state string) { f.objects[name] = append(f.objec
 func (f *storedState) addFiles(library string) error {
 	return fs.WalkDir(os.DirFS(library), ".", func(name string, entry fs.DirEntry, err error) error {
 		book, inHistory := strings.CutPrefix(name, ".history/")
-		if err != nil || entry.IsDir() || !inHistory && (!strings.HasPrefix(name, "books/") || strings.Contains(name, "/.")) {
-			return err // hidden files are drafts
+		isDraft := strings.HasPrefix(entry.Name(), ".")
+		if err != nil || entry.IsDir() || isDraft || !inHistory && !strings.HasPrefix(name, "books/") {
+			return err
 		}
 		content, err := os.ReadFile(filepath.Join(library, name))
 		if err != nil {
