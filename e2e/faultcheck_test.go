@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // storedState is what the stores hold.
@@ -58,22 +60,49 @@ func readReplicas(t *testing.T, database, bucket string) (*storedState, error) {
 	if err := found.addTasks(t, db); err != nil {
 		return nil, err
 	}
-	lines, err := db.QueryContext(t.Context(), `SELECT body FROM log_lines WHERE log LIKE 'memory/%'`)
+	lines, err := queryLines(t, database, `SELECT body FROM log_lines WHERE log LIKE 'memory/%'`)
 	if err != nil {
 		return nil, err
 	}
-	defer lines.Close()
-	for lines.Next() {
-		var line string
-		if err := lines.Scan(&line); err != nil {
-			return nil, err
-		}
+	for _, line := range lines {
 		found.addEntry(line)
 	}
-	if err := lines.Err(); err != nil {
+	return found, found.addFiles(bucket)
+}
+
+// queryLines returns the lines of logs in a PostgreSQL database.
+func queryLines(t *testing.T, database, query string) (lines []string, err error) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), database)
+	if err != nil {
 		return nil, err
 	}
-	return found, found.addFiles(bucket)
+	defer conn.Close(t.Context())
+	rows, err := conn.Query(t.Context(), query)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (line string, err error) {
+		var body []byte
+		err = row.Scan(&body)
+		return string(body), err
+	})
+}
+
+// auditLines returns the lines of the day files.
+func (s *workspace) auditLines() (lines []string, err error) {
+	days, err := filepath.Glob(s.path(".remit/audit/*.jsonl")) // sorted
+	if err != nil {
+		return nil, err
+	}
+	for _, day := range days {
+		text, err := os.ReadFile(day)
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, strings.Split(string(text), "\n")...)
+	}
+	return lines, nil
 }
 
 // addTasks reads all tasks.

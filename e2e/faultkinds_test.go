@@ -41,6 +41,7 @@ func newDiskBed(t *testing.T, random *rand.Rand) *faultBed {
 	}
 	b.faults = [][]fault{{one.kill(name)}, {one.pause(name)}, full, away}
 	b.audit = s.remit
+	b.chain = s.auditLines
 	b.stored = func() (*storedState, error) { return readDisk(t, s) }
 	return b
 }
@@ -183,6 +184,9 @@ func newReplicaBed(t *testing.T, random *rand.Rand) *faultBed {
 	}
 	b.faults = [][]fault{ofServers, ofPG, ofS3, betweenPG, betweenS3}
 	b.audit = func(args ...string) outcome { return b.servers[0].remit(append(args, "--database", pg.URL())...) }
+	b.chain = func() ([]string, error) {
+		return queryLines(t, pg.URL(), `SELECT body FROM log_lines WHERE log LIKE 'audit/%' ORDER BY log, line`)
+	}
 	b.stored = func() (*storedState, error) { return readReplicas(t, pg.URL(), s3.Folder(bucket)) }
 	return b
 }

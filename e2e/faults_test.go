@@ -68,6 +68,7 @@ type faultBed struct {
 	// longest is how long a fault lasts at most. It shapes the load and proves nothing.
 	longest time.Duration
 	audit   func(args ...string) outcome // runs a command that reads the records
+	chain   func() ([]string, error)     // reads the lines of all records, the oldest first
 	stored  func() (*storedState, error) // reads the stores
 	during  atomic.Pointer[string]       // the names of the faults at the moment
 	acks    atomic.Int64                 // number of acknowledged changes
