@@ -25,8 +25,8 @@ import (
 // REMIT_FAULT_SEED runs one plan again; REMIT_FAULT_ONLY is a regular expression for the names of
 // the faults that may occur. The moments of the faults differ from run to run.
 
-// fault is something that goes wrong for a while.
-type fault struct {
+// disturbance is something that goes wrong for a while.
+type disturbance struct {
 	name       string
 	what       string // what is disturbed; by one fault at a time
 	begin, end func()
@@ -47,16 +47,16 @@ func (f *faultServer) start() {
 }
 
 // kill returns the fault of a server that is killed and started again.
-func (f *faultServer) kill(name string) fault {
-	return fault{"kill " + name, name, func() { f.running.kill() }, f.start}
+func (f *faultServer) kill(name string) disturbance {
+	return disturbance{"kill " + name, name, func() { f.running.kill() }, f.start}
 }
 
 // pause returns the fault of a server that is suspended for a while.
-func (f *faultServer) pause(name string) fault {
+func (f *faultServer) pause(name string) disturbance {
 	signal := func(s syscall.Signal) func() {
 		return func() { f.check(f.running.cmd.Process.Signal(s)) }
 	}
-	return fault{"pause " + name, name, signal(syscall.SIGSTOP), signal(syscall.SIGCONT)}
+	return disturbance{"pause " + name, name, signal(syscall.SIGSTOP), signal(syscall.SIGCONT)}
 }
 
 // faultBed is what a run disturbs.
@@ -64,7 +64,7 @@ type faultBed struct {
 	t       *testing.T
 	rand    *rand.Rand
 	servers []*faultServer
-	faults  [][]fault // by kind: each kind is as likely as another
+	faults  [][]disturbance // by kind: each kind is as likely as another
 	// longest is how long a fault lasts at most. It shapes the load and proves nothing.
 	longest time.Duration
 	audit   func(args ...string) outcome // runs a command that reads the records
@@ -157,9 +157,9 @@ func (b *faultBed) run(plan faultPlan) {
 func (b *faultBed) chooseFrom(names string) {
 	match := regexp.MustCompile(names)
 	for i, kind := range b.faults {
-		b.faults[i] = slices.DeleteFunc(kind, func(f fault) bool { return !match.MatchString(f.name) })
+		b.faults[i] = slices.DeleteFunc(kind, func(f disturbance) bool { return !match.MatchString(f.name) })
 	}
-	b.faults = slices.DeleteFunc(b.faults, func(kind []fault) bool { return len(kind) == 0 })
+	b.faults = slices.DeleteFunc(b.faults, func(kind []disturbance) bool { return len(kind) == 0 })
 }
 
 // awaitAcks waits until more changes were acknowledged: the servers work again after a fault.
@@ -186,11 +186,11 @@ func lastLines(log string) string {
 // disturb lets one or two faults begin, last for a while, and end in either order.
 func (b *faultBed) disturb() {
 	b.t.Helper()
-	choose := func() fault {
+	choose := func() disturbance {
 		kind := b.faults[b.rand.IntN(len(b.faults))]
 		return kind[b.rand.IntN(len(kind))]
 	}
-	chosen := []fault{choose()}
+	chosen := []disturbance{choose()}
 	if other := choose(); b.rand.IntN(3) == 0 && other.what != chosen[0].what {
 		chosen = append(chosen, other)
 	}

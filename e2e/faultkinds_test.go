@@ -31,15 +31,15 @@ func newDiskBed(t *testing.T, random *rand.Rand) *faultBed {
 	one := &faultServer{workspace: s, args: faultArgs()}
 	b.servers = []*faultServer{one}
 	const name = "the server"
-	full := []fault{one.limitFiles()}
-	away := []fault{one.moveAway(".remit/library"), one.moveAway(".claude/memory")}
+	full := []disturbance{one.limitFiles()}
+	away := []disturbance{one.moveAway(".remit/library"), one.moveAway(".claude/memory")}
 	if small {
 		full = append(full, fillDisk(t, "the disk", s.root))
 		away = append(away, one.unmount(".remit"), one.unmount(".claude"))
 	} else {
 		away = append(away, one.moveAway(".remit"))
 	}
-	b.faults = [][]fault{{one.kill(name)}, {one.pause(name)}, full, away}
+	b.faults = [][]disturbance{{one.kill(name)}, {one.pause(name)}, full, away}
 	b.audit = s.remit
 	b.chain = s.auditLines
 	b.stored = func() (*storedState, error) { return readDisk(t, s) }
@@ -59,7 +59,7 @@ func faultArgs(more ...string) []string {
 
 // moveAway returns the fault of a folder that is away for a while. Whatever was made in its place
 // is removed when it is back: nothing that was acknowledged may be there.
-func (f *faultServer) moveAway(folder string) fault {
+func (f *faultServer) moveAway(folder string) disturbance {
 	from, away := f.path(folder), f.path(folder+".away")
 	moved := false
 	begin := func() {
@@ -80,29 +80,29 @@ func (f *faultServer) moveAway(folder string) fault {
 		f.check(err)
 		f.check(os.RemoveAll(away))
 	}
-	return fault{"move " + folder + " away", "a folder", begin, end}
+	return disturbance{"move " + folder + " away", "a folder", begin, end}
 }
 
 // unmount mounts a folder, and returns the fault of that folder being unmounted for a while.
-func (f *faultServer) unmount(folder string) fault {
+func (f *faultServer) unmount(folder string) disturbance {
 	disk, at := f.t.TempDir(), f.path(folder)
 	f.check(os.Mkdir(at, 0o755))
 	end := func() { f.check(unix.Mount(disk, at, "", unix.MS_BIND, "")) }
 	begin := func() { f.check(unix.Unmount(at, unix.MNT_DETACH)) }
 	end()
 	f.t.Cleanup(begin)
-	return fault{"unmount " + folder, "a folder", begin, end}
+	return disturbance{"unmount " + folder, "a folder", begin, end}
 }
 
 // limitFiles returns the fault of a quota: writes fail beyond a size, and may be cut there.
-func (f *faultServer) limitFiles() fault {
+func (f *faultServer) limitFiles() disturbance {
 	limit := func(size uint64) {
 		err := unix.Prlimit(f.running.cmd.Process.Pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: size, Max: unix.RLIM_INFINITY}, nil)
 		if err != nil && !errors.Is(err, unix.ESRCH) { // it may be killed
 			f.t.Fatal(err)
 		}
 	}
-	return fault{"limit the size of files", "the disk", func() { limit(20_000) }, func() { limit(unix.RLIM_INFINITY) }}
+	return disturbance{"limit the size of files", "the disk", func() { limit(20_000) }, func() { limit(unix.RLIM_INFINITY) }}
 }
 
 // mountOwn mounts a file system of its own on a folder. It returns false if it cannot.
@@ -121,7 +121,7 @@ func mountOwn(t *testing.T, folder, size string) bool {
 }
 
 // fillDisk returns the fault of a file system that is full.
-func fillDisk(t *testing.T, name, folder string) fault {
+func fillDisk(t *testing.T, name, folder string) disturbance {
 	ballast := filepath.Join(folder, "ballast")
 	begin := func() {
 		f, err := os.Create(ballast)
@@ -140,7 +140,7 @@ func fillDisk(t *testing.T, name, folder string) fault {
 			t.Fatal(err)
 		}
 	}
-	return fault{"fill " + name, name, begin, end}
+	return disturbance{"fill " + name, name, begin, end}
 }
 
 // newReplicaBed returns three servers that share PostgreSQL and S3. Each reaches them through
@@ -152,11 +152,11 @@ func newReplicaBed(t *testing.T, random *rand.Rand) *faultBed {
 	small := mountOwn(t, diskOfPG, "400m") && mountOwn(t, diskOfS3, "300m")
 	pg, s3 := pgtest.NewIn(t, diskOfPG), s3test.New(t, diskOfS3)
 	bucket := s3.Bucket(t)
-	ofPG := []fault{
+	ofPG := []disturbance{
 		{"pause PostgreSQL", "PostgreSQL", func() { pg.Pause(t) }, func() { pg.Resume(t) }},
 		{"kill PostgreSQL", "PostgreSQL", func() { pg.Kill(t) }, func() { pg.Start(t) }},
 	}
-	ofS3 := []fault{{"pause S3", "S3", func() { s3.Pause(t) }, func() { s3.Resume(t) }}}
+	ofS3 := []disturbance{{"pause S3", "S3", func() { s3.Pause(t) }, func() { s3.Resume(t) }}}
 	if small {
 		ofS3 = append(ofS3, fillDisk(t, "S3", diskOfS3))
 		full := fillDisk(t, "PostgreSQL", diskOfPG)
@@ -168,7 +168,7 @@ func newReplicaBed(t *testing.T, random *rand.Rand) *faultBed {
 		}
 		ofPG = append(ofPG, full)
 	}
-	var ofServers, betweenPG, betweenS3 []fault
+	var ofServers, betweenPG, betweenS3 []disturbance
 	for i := range 3 {
 		s := newWorkspace(t, nil)
 		name := fmt.Sprint("server ", i)
@@ -182,7 +182,7 @@ func newReplicaBed(t *testing.T, random *rand.Rand) *faultBed {
 		betweenPG = append(betweenPG, toPG.faults("between "+name+" and PostgreSQL")...)
 		betweenS3 = append(betweenS3, toS3.faults("between "+name+" and S3")...)
 	}
-	b.faults = [][]fault{ofServers, ofPG, ofS3, betweenPG, betweenS3}
+	b.faults = [][]disturbance{ofServers, ofPG, ofS3, betweenPG, betweenS3}
 	b.audit = func(args ...string) outcome { return b.servers[0].remit(append(args, "--database", pg.URL())...) }
 	b.chain = func() ([]string, error) {
 		return queryLines(t, pg.URL(), `SELECT body FROM log_lines WHERE log LIKE 'audit/%' ORDER BY log, line`)
@@ -232,13 +232,13 @@ func relayedDatabase(t *testing.T, address string) (string, *relay) {
 }
 
 // faults returns what can go wrong between a server and a store.
-func (r *relay) faults(where string) (all []fault) {
+func (r *relay) faults(where string) (all []disturbance) {
 	for name, mode := range map[string]relayMode{
 		"hold bytes": holding, "delay bytes": delaying, "refuse connections": refusing, "lose replies": losing, "cut requests": tearing,
 	} {
-		all = append(all, fault{name + " " + where, where, func() { r.set(mode) }, func() { r.set(passing) }})
+		all = append(all, disturbance{name + " " + where, where, func() { r.set(mode) }, func() { r.set(passing) }})
 	}
 	// Order them, so that a seed chooses the same again.
-	slices.SortFunc(all, func(a, b fault) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(all, func(a, b disturbance) int { return strings.Compare(a.name, b.name) })
 	return all
 }
