@@ -20,30 +20,46 @@ import (
 	"remit/internal/stores/sqlstore/pgtest"
 )
 
+const oneServer = "the server"
+
 // newDiskBed returns one server on SQLite and a library on disk, on a file system of its own if
 // that can be mounted.
 func newDiskBed(t *testing.T, random *rand.Rand) *faultBed {
 	t.Helper()
 	s := newWorkspace(t, nil)
-	b := &faultBed{t: t, rand: random}
 	small := mountOwn(t, s.root, "300m")
-	s.faultSettings()
-	one := &faultServer{workspace: s, args: faultArgs()}
-	b.servers = []*faultServer{one}
-	const name = "the server"
+	b, one := newLocalBed(s, random)
 	full := []disturbance{one.limitFiles()}
-	away := []disturbance{one.moveAway(".remit/library"), one.moveAway(".claude/memory")}
 	if small {
 		full = append(full, fillDisk(t, "the disk", s.root))
+	}
+	b.faults = [][]disturbance{{one.kill(oneServer)}, {one.pause(oneServer)}, full}
+	return b
+}
+
+// newFolderBed returns one server whose folders go away.
+func newFolderBed(t *testing.T, random *rand.Rand) *faultBed {
+	t.Helper()
+	s := newWorkspace(t, nil)
+	canMount := mountOwn(t, s.root, "300m")
+	b, one := newLocalBed(s, random)
+	away := []disturbance{one.moveAway(".remit/library"), one.moveAway(".claude/memory")}
+	if canMount {
 		away = append(away, one.unmount(".remit"), one.unmount(".claude"))
 	} else {
 		away = append(away, one.moveAway(".remit"))
 	}
-	b.faults = [][]disturbance{{one.kill(name)}, {one.pause(name)}, full, away}
-	b.audit = s.remit
-	b.chain = s.auditLines
-	b.stored = func() (*storedState, error) { return readDisk(t, s) }
+	b.faults = [][]disturbance{away, away, {one.kill(oneServer)}}
 	return b
+}
+
+func newLocalBed(s *workspace, random *rand.Rand) (*faultBed, *faultServer) {
+	s.faultSettings()
+	one := &faultServer{workspace: s, args: faultArgs()}
+	return &faultBed{
+		t: s.t, rand: random, servers: []*faultServer{one}, audit: s.remit, chain: s.auditLines,
+		stored: func() (*storedState, error) { return readDisk(s.t, s) },
+	}, one
 }
 
 // faultSettings gives the workspace keys of its own and deadlines that a fault can exceed.
@@ -80,7 +96,7 @@ func (f *faultServer) moveAway(folder string) disturbance {
 		f.check(err)
 		f.check(os.RemoveAll(away))
 	}
-	return disturbance{"move " + folder + " away", "a folder", begin, end}
+	return disturbance{name: "move " + folder + " away", what: "a folder", begin: begin, end: end}
 }
 
 // unmount mounts a folder, and returns the fault of that folder being unmounted for a while.
@@ -91,7 +107,7 @@ func (f *faultServer) unmount(folder string) disturbance {
 	begin := func() { f.check(unix.Unmount(at, unix.MNT_DETACH)) }
 	end()
 	f.t.Cleanup(begin)
-	return disturbance{"unmount " + folder, "a folder", begin, end}
+	return disturbance{name: "unmount " + folder, what: "a folder", begin: begin, end: end}
 }
 
 // limitFiles returns the fault of a quota: writes fail beyond a size, and may be cut there.
@@ -102,7 +118,10 @@ func (f *faultServer) limitFiles() disturbance {
 			f.t.Fatal(err)
 		}
 	}
-	return disturbance{"limit the size of files", "the disk", func() { limit(20_000) }, func() { limit(unix.RLIM_INFINITY) }}
+	return disturbance{
+		name: "limit the size of files", what: "the disk",
+		begin: func() { limit(20_000) }, end: func() { limit(unix.RLIM_INFINITY) },
+	}
 }
 
 // mountOwn mounts a file system of its own on a folder. It returns false if it cannot.
@@ -140,7 +159,7 @@ func fillDisk(t *testing.T, name, folder string) disturbance {
 			t.Fatal(err)
 		}
 	}
-	return disturbance{"fill " + name, name, begin, end}
+	return disturbance{name: "fill " + name, what: name, begin: begin, end: end, first: true}
 }
 
 // newReplicaBed returns three servers that share PostgreSQL and S3. Each reaches them through
@@ -153,10 +172,10 @@ func newReplicaBed(t *testing.T, random *rand.Rand) *faultBed {
 	pg, s3 := pgtest.NewIn(t, diskOfPG), s3test.New(t, diskOfS3)
 	bucket := s3.Bucket(t)
 	ofPG := []disturbance{
-		{"pause PostgreSQL", "PostgreSQL", func() { pg.Pause(t) }, func() { pg.Resume(t) }},
-		{"kill PostgreSQL", "PostgreSQL", func() { pg.Kill(t) }, func() { pg.Start(t) }},
+		{name: "pause PostgreSQL", what: "PostgreSQL", begin: func() { pg.Pause(t) }, end: func() { pg.Resume(t) }},
+		{name: "kill PostgreSQL", what: "PostgreSQL", begin: func() { pg.Kill(t) }, end: func() { pg.Start(t) }},
 	}
-	ofS3 := []disturbance{{"pause S3", "S3", func() { s3.Pause(t) }, func() { s3.Resume(t) }}}
+	ofS3 := []disturbance{{name: "pause S3", what: "S3", begin: func() { s3.Pause(t) }, end: func() { s3.Resume(t) }}}
 	if small {
 		ofS3 = append(ofS3, fillDisk(t, "S3", diskOfS3))
 		full := fillDisk(t, "PostgreSQL", diskOfPG)
@@ -236,7 +255,7 @@ func (r *relay) faults(where string) (all []disturbance) {
 	for name, mode := range map[string]relayMode{
 		"hold bytes": holding, "delay bytes": delaying, "refuse connections": refusing, "lose replies": losing, "cut requests": tearing,
 	} {
-		all = append(all, disturbance{name + " " + where, where, func() { r.set(mode) }, func() { r.set(passing) }})
+		all = append(all, disturbance{name: name + " " + where, what: where, begin: func() { r.set(mode) }, end: func() { r.set(passing) }})
 	}
 	// Order them, so that a seed chooses the same again.
 	slices.SortFunc(all, func(a, b disturbance) int { return strings.Compare(a.name, b.name) })
