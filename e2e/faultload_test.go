@@ -172,7 +172,7 @@ func (c *changer) note(ch *change, server int, key string, r *http.Request) []by
 		says = err.Error()
 	}
 	says = fmt.Sprintf("%s: %s", now, says)
-	if last := len(ch.story) - 1; last < 0 || !strings.HasSuffix(ch.story[last], says) { // once is enough
+	if last := len(ch.story) - 1; last < 0 || !strings.HasSuffix(ch.story[last], says) {
 		ch.story = append(ch.story, fmt.Sprintf("%s server %d, key %q, during %q until %q: %s",
 			time.Now().UTC().Format("15:04:05.000"), server, key, during, *c.during.Load(), says))
 	}
