@@ -17,9 +17,11 @@ type Server struct {
 	Key      string // AWS_ACCESS_KEY_ID
 	Secret   string // AWS_SECRET_ACCESS_KEY
 
-	dir   string    // holds the buckets and the log
-	made  int       // number of buckets
-	alive io.Closer // the end of this process closes it, which stops the server
+	dir     string      // holds the buckets and the log
+	made    int         // number of buckets
+	process int         // the id of the store's process
+	ended   chan string // gets the log when the server has ended
+	alive   io.Closer   // the end of this process closes it, which stops the server
 }
 
 // Start returns the store, and starts it for the first test. The program is built once per machine,
@@ -29,6 +31,13 @@ type Server struct {
 func Start(t testing.TB) *Server {
 	t.Helper()
 	return start(t)
+}
+
+// New starts a store for this test alone, which the test may pause. Its objects are files in a new
+// folder within another.
+func New(t testing.TB, within string) *Server {
+	t.Helper()
+	return startOwn(t, within)
 }
 
 // URL returns the URL of a library in a bucket, as --books takes it. The prefix may be empty.

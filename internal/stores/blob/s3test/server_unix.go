@@ -3,6 +3,7 @@
 package s3test
 
 import (
+	"bufio"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -32,28 +33,50 @@ func start(t testing.TB) *Server {
 	if shared.Server != nil {
 		return shared.Server
 	}
+	shared.Server = launchIn(t, "")
+	return shared.Server
+}
+
+// startOwn starts a server that ends with the test.
+func startOwn(t testing.TB, within string) *Server {
+	t.Helper()
+	s := launchIn(t, within)
+	t.Cleanup(func() {
+		if err := s.alive.Close(); err != nil {
+			t.Error(err)
+		}
+		<-s.ended
+	})
+	return s
+}
+
+// launchIn starts a server with a new folder within another; "" is that for temporary files.
+func launchIn(t testing.TB, within string) *Server {
+	t.Helper()
 	bin, err := program()
 	if err != nil {
 		leaveOut(t, err.Error())
 	}
 	for range 5 { // another process may take the port
-		if shared.Server, err = launch(bin); err == nil {
-			return shared.Server
+		var s *Server
+		if s, err = launch(bin, within); err == nil {
+			return s
 		}
 	}
 	t.Fatal(err)
 	return nil
 }
 
-// The guard is a shell script that runs the server. The end of its input means that the tests have
-// ended, in whatever way: then it kills the server. When the server has ended, it removes the
-// folder.
+// The guard is a shell script that runs the server and prints its process id. The end of its input
+// means that the tests have ended, in whatever way: then it kills the server. When the server has
+// ended, it removes the folder.
 const guard = `
 dir=$1 bin=$2
 shift 2
 exec 3<&0
 "$bin" "$@" </dev/null >"$dir/log" 2>&1 &
 id=$!
+echo $id
 { read -r nothing <&3; kill -KILL $id; } >/dev/null 2>&1 &
 watcher=$!
 wait $id
@@ -63,8 +86,8 @@ rm -rf "$dir"
 `
 
 // launch starts a server and waits until it answers.
-func launch(bin string) (*Server, error) {
-	dir, err := os.MkdirTemp("", "s3")
+func launch(bin, within string) (*Server, error) {
+	dir, err := os.MkdirTemp(within, "s3")
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +98,7 @@ func launch(bin string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Endpoint: fmt.Sprintf("http://127.0.0.1:%d", port), Region: "us-east-1", Key: "remit", Secret: rand.Text(), dir: dir}
+	s := &Server{Endpoint: fmt.Sprintf("http://127.0.0.1:%d", port), Region: "us-east-1", Key: "remit", Secret: rand.Text(), dir: dir, ended: make(chan string, 1)}
 	health := "/" + rand.Text() // no other server answers there
 	// The context is not that of the test, because all tests of the binary share the server.
 	cmd := exec.CommandContext(context.Background(), "/bin/sh", "-c", guard, "sh", dir, bin,
@@ -93,12 +116,15 @@ func launch(bin string) (*Server, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	ended := make(chan string, 1)
+	lines := bufio.NewReader(out)
+	if _, err := fmt.Fscanln(lines, &s.process); err != nil {
+		return nil, fmt.Errorf("start versitygw: %w", err)
+	}
 	go func() {
-		log, _ := io.ReadAll(out) // as much as there is
-		ended <- string(log)
+		log, _ := io.ReadAll(lines) // as much as there is
+		s.ended <- string(log)
 	}()
-	return s, awaitReady(s.Endpoint+health, ended)
+	return s, awaitReady(s.Endpoint+health, s.ended)
 }
 
 // freePort returns a port that was free a moment ago.
@@ -131,6 +157,22 @@ func awaitReady(health string, ended <-chan string) error {
 	}
 }
 
+// Folder returns the folder of a bucket, whose files are the objects.
+func (s *Server) Folder(bucket string) string { return filepath.Join(s.dir, "buckets", bucket) }
+
+// Pause suspends the server until Resume. Only a server of New may be paused.
+func (s *Server) Pause(t testing.TB) { s.signal(t, syscall.SIGSTOP) }
+
+// Resume undoes Pause.
+func (s *Server) Resume(t testing.TB) { s.signal(t, syscall.SIGCONT) }
+
+func (s *Server) signal(t testing.TB, signal syscall.Signal) {
+	t.Helper()
+	if err := syscall.Kill(s.process, signal); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Bucket creates a bucket for this test and returns its name.
 func (s *Server) Bucket(t testing.TB) string {
 	t.Helper()
@@ -138,7 +180,7 @@ func (s *Server) Bucket(t testing.TB) string {
 	s.made++
 	name := fmt.Sprintf("test-%d", s.made)
 	shared.Unlock()
-	folder := filepath.Join(s.dir, "buckets", name) // a bucket is a folder
+	folder := s.Folder(name)
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,14 @@ func TCPDatabase(t testing.TB) string {
 // New starts a server for this test alone, which the test may kill or pause.
 func New(t testing.TB) *Server {
 	t.Helper()
-	s := newServer(t, overSocket, disk)
+	return NewIn(t, disk)
+}
+
+// NewIn is like New and stores the data in a new folder within another. Its path must be short,
+// because it is part of the socket's name.
+func NewIn(t testing.TB, within string) *Server {
+	t.Helper()
+	s := newServer(t, overSocket, within)
 	s.syncs = true
 	t.Cleanup(func() { s.remove(t) })
 	s.Start(t)
