@@ -71,7 +71,9 @@ func (r *anchoredRecords) Write(ctx context.Context, record *audit.Record, durab
 		r.announced.end(record, err)
 	}
 	r.tips.touch()
-	r.announced.start()
+	if record.Call != "" { // what only reads settles nothing
+		r.announced.start()
+	}
 	return err
 }
 

@@ -21,8 +21,8 @@ func newTestProcess(t *testing.T, root string) *process {
 	return newProcess(&dataFolder{path: filepath.Join(root, ".remit"), root: opened})
 }
 
-// TestProcessIsFound checks that a running process is found with what it does, one that has ended is
-// not, and that the file of one that was killed is removed.
+// TestProcessIsFound checks that a running process is found with what it does, one that has ended
+// is not, and that the file of one that was killed is removed.
 func TestProcessIsFound(t *testing.T) {
 	root := t.TempDir()
 	if os.Getenv("REMIT_TEST_PROCESS") != "" { // its folder is the root

@@ -22,8 +22,8 @@ func notRecorded(err error) error {
 
 // settle deals with the history record of a change that failed: the record is removed unless the
 // change was made. It returns nil if the change was made after all, and otherwise the error for the
-// caller, which is a *ConflictError if the change can be tried again. It reports to the step whether
-// the change was made, if that is known already.
+// caller, which is a *ConflictError if the change can be tried again. It reports to the step
+// whether the change was made, if that is known already.
 func (l *Library) settle(ctx context.Context, h location, path, key string, e *entry, step *audit.Step, failed error) error {
 	unknown, _ := errors.AsType[*UnknownError](failed)
 	_, pending := errors.AsType[*PendingError](failed)
