@@ -370,17 +370,6 @@ func (a *App) Knowledge() *knowledge.Index { return a.knowledge }
 // PingDatabase connects to the database before any call depends on it.
 func (a *App) PingDatabase(ctx context.Context) error { return a.database.reach(ctx) }
 
-// CallIndex returns the index of the calls in the audit records.
-func (a *App) CallIndex() *auditindex.Index { return a.calls }
-
-// newCallIndex prepares the index of calls, which opens the database on first use.
-func (a *App) newCallIndex() *auditindex.Index {
-	return &auditindex.Index{
-		Records: a.drained(), Exists: a.database.exists, Now: time.Now,
-		Open: stored(a.database, func(db *sqlstore.DB) auditindex.Store { return db.AuditIndex(a.storage.source) }),
-	}
-}
-
 // Close finishes running work and closes everything, in the order of the dependencies.
 func (a *App) Close() error {
 	for _, l := range a.stats.Snapshot() {

@@ -17,6 +17,7 @@ import (
 	"remit/internal/contract"
 	"remit/internal/engine"
 	"remit/internal/engine/audit"
+	"remit/internal/engine/audit/auditindex"
 	"remit/internal/engine/ratelimit"
 	"remit/internal/frontends/cli"
 	"remit/internal/stores/memlog"
@@ -150,6 +151,17 @@ func (a *App) drained() audit.Reader {
 func (a *App) sweepOutbox(ctx context.Context) {
 	if err := a.storage.sweep(ctx); err != nil {
 		a.log.Debug("audit records are still in the outbox of the database", "error", err)
+	}
+}
+
+// CallIndex returns the index of the calls in the audit records.
+func (a *App) CallIndex() *auditindex.Index { return a.calls }
+
+// newCallIndex prepares the index of calls, which opens the database on first use.
+func (a *App) newCallIndex() *auditindex.Index {
+	return &auditindex.Index{
+		Records: a.drained(), Exists: a.database.exists, Now: time.Now,
+		Open: stored(a.database, func(db *sqlstore.DB) auditindex.Store { return db.AuditIndex(a.storage.source) }),
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -113,7 +114,7 @@ func (p *proof) typed(size int64, changes []*audit.Announced) (numbers []string)
 	for i, at := range p.starts {
 		blank := p.text[at] == '\n'
 		if int64(at) >= first && int64(at) < size && !p.covered[at] && !blank {
-			numbers = append(numbers, fmt.Sprint(i+1))
+			numbers = append(numbers, strconv.Itoa(i+1))
 		}
 	}
 	return numbers

@@ -100,7 +100,9 @@ const countRows = `SELECT count(*) FROM outbox WHERE id <= $1 AND owner <> $2`
 // Drain makes sure that all records of acknowledged calls are in the chain. It waits for other
 // processes to move theirs with the complete record, and moves the rest as it is.
 func (r *Records) Drain(ctx context.Context) error {
-	r.queue.flush(ctx)
+	if err := r.queue.flush(ctx); err != nil {
+		return err
+	}
 	db, err := r.source(ctx)
 	if err != nil {
 		return err
