@@ -41,4 +41,3 @@ const (
 		`terminal, which moves the damaged file aside`
 	fixKeys = `put right what "remit doctor" says, restore the key folder from a backup, or a person runs "remit trust --copied" at a terminal`
 )
-
