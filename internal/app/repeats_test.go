@@ -1,11 +1,11 @@
 package app
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -18,7 +18,7 @@ import (
 // with a count, and once when it is over, while other lines are not affected.
 func TestProblemIsNotRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
+		var out lockedBuffer
 		all := &logs{}
 		log := newLogger(t, all, &out, cli.LogOptions{})
 		fail := func(n int) {
@@ -29,8 +29,7 @@ func TestProblemIsNotRepeated(t *testing.T) {
 		}
 		shown := func() (lines []string) {
 			all.flush()
-			defer out.Reset()
-			for line := range strings.Lines(out.String()) {
+			for line := range strings.Lines(out.take()) {
 				_, rest, _ := strings.Cut(line, " ")
 				lines = append(lines, strings.TrimSpace(rest))
 			}
@@ -67,4 +66,27 @@ func TestProblemIsNotRepeated(t *testing.T) {
 			`WRN call tool=tasks/1 cause="store: write draft-1: no space left on device" repeated=1`)
 		time.Sleep(2 * repeatInterval)
 	})
+}
+
+// lockedBuffer is a buffer that several goroutines use.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+// Write implements io.Writer.
+func (b *lockedBuffer) Write(text []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.text = append(b.text, text...)
+	return len(text), nil
+}
+
+// take returns what was written since the last take.
+func (b *lockedBuffer) take() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	text := string(b.text)
+	b.text = nil
+	return text
 }
