@@ -26,7 +26,7 @@ type Snapshot struct {
 // other data, which are built again, and what is only valid for one database.
 var notExported = []string{
 	"call_", "calls", "knowledge_", "rate_limits", // built again
-	"meta", "secrets", // of one database
+	"meta", "secrets", "announcers", // of one database
 	"logs", "log_lines", // exported as files
 	"goose_", "sqlite_",
 }

@@ -92,7 +92,7 @@ func imported(t *testing.T, url, place string, content map[string]string) *sqlst
 			t.Fatal(err)
 		}
 	}
-	if err := i.Finish(t.Context()); err != nil {
+	if err := i.Finish(t.Context(), "importer"); err != nil {
 		t.Fatal(err)
 	}
 	return db
@@ -259,7 +259,7 @@ func TestImportGoesOnWhereItStopped(t *testing.T) {
 		if _, err := i.Table(t.Context(), "tasks", strings.NewReader(changed)); err != nil {
 			t.Fatal(err)
 		}
-		if err := i.Finish(t.Context()); err != nil {
+		if err := i.Finish(t.Context(), "importer"); err != nil {
 			t.Fatal(err)
 		}
 		if exported(t, db, "")["tasks"] != changed {
@@ -310,7 +310,7 @@ func TestNumberedRows(t *testing.T) {
 	if _, err := i.Table(t.Context(), "numbered", strings.NewReader(`{"body":"x","id":41}`+"\n")); err != nil {
 		t.Fatal(err)
 	}
-	if err := i.Finish(t.Context()); err != nil {
+	if err := i.Finish(t.Context(), "importer"); err != nil {
 		t.Fatal(err)
 	}
 	behind(t, at, "INSERT INTO numbered (body) VALUES ('y')")
@@ -343,7 +343,7 @@ func TestLogsAreImported(t *testing.T) {
 	if err := i.Memory(t.Context(), "notes.md", strings.NewReader(notes)); err != nil {
 		t.Fatal(err)
 	}
-	if err := i.Finish(t.Context()); err != nil {
+	if err := i.Finish(t.Context(), "importer"); err != nil {
 		t.Fatal(err)
 	}
 	log := &audit.Log{Storage: records.Records(nil)}
