@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -147,6 +148,7 @@ func TestBackupUnderLoad(t *testing.T) {
 			for len(writers.known()) < 10*writersAtOnce && !writers.stop.Load() {
 				time.Sleep(time.Millisecond)
 			}
+			addShelf(t, s.path(".remit/library"))
 			archive := filepath.Join(t.TempDir(), "a.tar.zst")
 			before := writers.known()
 			got := s.remit(append(flags, "backup", archive)...)
@@ -183,6 +185,17 @@ func TestBackupUnderLoad(t *testing.T) {
 			checkRecorded(t, again, held)
 			note(t, "%s: %d changes acknowledged before the backup, %d after it, %d in it", name, len(before), len(after), len(held))
 		})
+	}
+}
+
+// addShelf adds files to a library, so that books are changed while they are listed.
+func addShelf(t *testing.T, library string) {
+	t.Helper()
+	for i := range 2000 {
+		name := filepath.Join(library, "books", "shelf", "lessons", fmt.Sprintf("%d.md", i))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte("text"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
