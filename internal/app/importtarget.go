@@ -190,7 +190,10 @@ func (t *importTarget) finish(ctx context.Context, r *restored) error {
 	if err := t.settle(ctx, r); err != nil {
 		return err
 	}
-	if err := t.into.Finish(ctx); err != nil {
+	if err := t.announce(ctx); err != nil {
+		return err
+	}
+	if err := t.into.Finish(ctx, t.app.storage.outbox.Owner); err != nil {
 		return err
 	}
 	if err := errors.Join(t.closeDatabase(), sqlstore.Checkpoint(ctx, t.address())); err != nil {

@@ -43,21 +43,58 @@ type memoryFile struct {
 	size int64
 }
 
-// takeMoment says what belongs to a backup. The stores are looked at one after another, within
-// milliseconds: first what calls change (books, memory files, tasks), and then the records of the
-// calls. So no change is in a backup without its record, if the record was stored before the
-// change. Nothing else decides what belongs together: a rule that goes by the ids of calls belongs
-// here.
-func (a *App) takeMoment(ctx context.Context, db *sqlstore.DB) (m *moment, err error) {
-	m = &moment{app: a}
-	defer func() {
-		if err != nil {
-			m.close()
-		}
-	}()
+// takeMoment says what belongs to a backup: everything that the stores hold at one moment, at which
+// no process can add an audit record. Records of changes of the database are in it with them, in
+// the chain or in the outbox. A change of a memory file or a book has a record before it is made.
+// So each change of a backup has a record there, and each record that says that a change was made
+// has the change. Only of calls that run at that moment it is open whether they have made theirs;
+// see importTarget.announce.
+func (a *App) takeMoment(ctx context.Context, db *sqlstore.DB) (*moment, error) {
 	stores, err := a.stores.open(ctx)
 	if err != nil {
 		return nil, err
+	}
+	for {
+		m := &moment{app: a}
+		newest, release, err := a.holdRecords(ctx, db)
+		if err == nil {
+			err = errors.Join(m.take(ctx, db, stores), release())
+		}
+		if err != nil {
+			m.close()
+			return nil, err
+		}
+		if a.database.isShared() {
+			return m, nil
+		}
+		days, err := a.storage.audit.Days(ctx)
+		if err == nil && newestOf(days) == newest {
+			return m, nil
+		}
+		m.close() // records were added to the file of another day
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// take looks at all stores, while the records are held.
+func (m *moment) take(ctx context.Context, db *sqlstore.DB, stores books.Stores) (err error) {
+	if !m.app.database.isShared() { // otherwise they are in the snapshot
+		if m.days, err = m.app.storage.audit.Days(ctx); err != nil {
+			return err
+		}
+	}
+	if db != nil {
+		if m.database, err = db.Snapshot(ctx, m.app.storage.place); err != nil {
+			return err
+		}
+		if m.meta, err = db.Meta(ctx, ""); err != nil {
+			return err
+		}
+	}
+	if m.memory, err = m.app.memoryFiles(); err != nil {
+		return err
 	}
 	for _, store := range []books.Store{stores.Main, stores.Other} {
 		if store == nil {
@@ -65,25 +102,11 @@ func (a *App) takeMoment(ctx context.Context, db *sqlstore.DB) (m *moment, err e
 		}
 		s, err := books.TakeSnapshot(ctx, store)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		m.books = append(m.books, s)
 	}
-	if m.memory, err = a.memoryFiles(); err != nil {
-		return nil, err
-	}
-	if db != nil {
-		if m.database, err = db.Snapshot(ctx, a.storage.place); err != nil {
-			return nil, err
-		}
-		if m.meta, err = db.Meta(ctx, ""); err != nil {
-			return nil, err
-		}
-	}
-	if !a.database.isShared() { // otherwise they are in the snapshot
-		m.days, err = a.storage.audit.Days(ctx)
-	}
-	return m, err
+	return nil
 }
 
 func (m *moment) close() {

@@ -15,7 +15,19 @@ import (
 )
 
 // Restore implements cli.Backups.
-func (backups) Restore(ctx context.Context, s cli.Settings, log *slog.Logger, r cli.RestoreRequest) (report cli.BackupReport, err error) {
+func (backups) Restore(ctx context.Context, s cli.Settings, log *slog.Logger, r cli.RestoreRequest) (cli.BackupReport, error) {
+	report, err := restore(ctx, s, log, r)
+	if err != nil {
+		return report, err
+	}
+	if err := settleRestored(ctx, s, log); err != nil {
+		log.Warn("all is restored, but not yet recorded what the calls have changed that ran during the backup; "+
+			"the next start of the server tries again", "error", err)
+	}
+	return report, nil
+}
+
+func restore(ctx context.Context, s cli.Settings, log *slog.Logger, r cli.RestoreRequest) (report cli.BackupReport, err error) {
 	archive, err := backup.Open(ctx, r.Archive, func(done, total int64) { r.Report(cli.Progress{Done: done, Total: total, Name: "verifying"}) })
 	if err != nil {
 		return report, fmt.Errorf("%s: %w; nothing was restored", r.Archive, err)

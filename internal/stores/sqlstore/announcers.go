@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -48,6 +49,17 @@ func (a *Announcers) Put(ctx context.Context, settled []audit.Place) error {
 		return fmt.Errorf("encode places: %w", err)
 	}
 	return a.exec(ctx, "note that this process makes changes", putAnnouncer, a.owner, string(text))
+}
+
+// Announce adds a process that has ended. It is for records that are imported.
+func (i *Import) Announce(ctx context.Context, owner string, settled []audit.Place) error {
+	text, err := json.Marshal(settled)
+	if err != nil {
+		return fmt.Errorf("encode places: %w", err)
+	}
+	return i.change(ctx, "note whose changes are open", func(ctx context.Context, tx runner) error {
+		return errors.Join(exec(ctx, tx, putAnnouncer, owner, string(text)), exec(ctx, tx, releaseAnnouncer, owner))
+	})
 }
 
 // Remove removes this process.

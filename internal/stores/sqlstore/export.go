@@ -27,7 +27,7 @@ type Snapshot struct {
 var notExported = []string{
 	"announcers", // processes that run
 	"call_", "calls", "knowledge_", "rate_limits", // built again
-	"meta", "secrets", // of one database
+	"meta", "secrets", "announcers", // of one database
 	"logs", "log_lines", // exported as files
 	"goose_", "sqlite_",
 }

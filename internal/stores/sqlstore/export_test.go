@@ -25,6 +25,7 @@ var odd = map[string]string{
 	"task_lists": `{"newest":2,"revision":41,"total":2,"user_id":"ada"}
 {"newest":2,"revision":1,"total":1,"user_id":"Zoe"}`,
 	"task_ids": `{"last":12}`,
+	"outbox":   `{"added_at":1,"body":"{\"time\":\"2026-01-09T10:30:00Z\"}","call":"c","id":3,"owner":"importer"}`,
 	"approvals": `{"arguments":{"base64":"/wA="},"created_at":1,"decided_at":null,"decided_by":"","digest":"d","expires_at":2,"id":"r1","key":"k","open_key":"k","principal":"p","proof":"","reason":"no\u0000t","seal":"s","shown":"","spent_at":null,"state":"pending","summary":{"base64":"/w=="},"tool":"t","version":"1","workspace":"."}
 {"arguments":"","created_at":1,"decided_at":5,"decided_by":"","digest":"d","expires_at":2,"id":"r2","key":"k","open_key":null,"principal":"p","proof":"{}","reason":"","seal":"s","shown":"","spent_at":6,"state":"denied","summary":"","tool":"t","version":"1","workspace":"/srv"}`,
 	"background_tasks":       `{"arguments":"{}","body":null,"cancel_asked":false,"capabilities":"","client":"c\u0000","content":"","created_at":1,"digest":"d","expires_at":2,"face":"mcp","fault":null,"id":"b1","is_error":true,"lease_until":null,"message":"","owner":"","place":"/srv","poll":1,"principal":"p","questions":null,"resume":"","revision":3,"seal":"s","status":"failed","tool":"t","updated_at":2}`,
@@ -80,7 +81,7 @@ func exported(t *testing.T, db *sqlstore.DB, place string) map[string]string {
 	return found
 }
 
-// imported fills a new database.
+// imported fills a new database. Rows of the outbox had another owner before.
 func imported(t *testing.T, url, place string, content map[string]string) *sqlstore.DB {
 	t.Helper()
 	db := open(t, url)
@@ -89,11 +90,12 @@ func imported(t *testing.T, url, place string, content map[string]string) *sqlst
 		t.Fatal(err)
 	}
 	for _, name := range tablesOf(t, db) {
-		if _, err := i.Table(t.Context(), name, strings.NewReader(content[name])); err != nil {
+		rows := strings.Replace(content[name], `"owner":"importer"`, `"owner":"old"`, 1)
+		if _, err := i.Table(t.Context(), name, strings.NewReader(rows)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := i.Finish(t.Context()); err != nil {
+	if err := i.Finish(t.Context(), "importer"); err != nil {
 		t.Fatal(err)
 	}
 	return db
@@ -260,7 +262,7 @@ func TestImportGoesOnWhereItStopped(t *testing.T) {
 		if _, err := i.Table(t.Context(), "tasks", strings.NewReader(changed)); err != nil {
 			t.Fatal(err)
 		}
-		if err := i.Finish(t.Context()); err != nil {
+		if err := i.Finish(t.Context(), "importer"); err != nil {
 			t.Fatal(err)
 		}
 		if exported(t, db, "")["tasks"] != changed {
@@ -311,7 +313,7 @@ func TestNumberedRows(t *testing.T) {
 	if _, err := i.Table(t.Context(), "numbered", strings.NewReader(`{"body":"x","id":41}`+"\n")); err != nil {
 		t.Fatal(err)
 	}
-	if err := i.Finish(t.Context()); err != nil {
+	if err := i.Finish(t.Context(), "importer"); err != nil {
 		t.Fatal(err)
 	}
 	behind(t, at, "INSERT INTO numbered (body) VALUES ('y')")
@@ -344,7 +346,7 @@ func TestLogsAreImported(t *testing.T) {
 	if err := i.Memory(t.Context(), "notes.md", strings.NewReader(notes)); err != nil {
 		t.Fatal(err)
 	}
-	if err := i.Finish(t.Context()); err != nil {
+	if err := i.Finish(t.Context(), "importer"); err != nil {
 		t.Fatal(err)
 	}
 	log := &audit.Log{Storage: records.Records(nil)}

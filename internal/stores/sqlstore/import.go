@@ -289,7 +289,7 @@ func (i *Import) Abort(ctx context.Context) error {
 		}
 		names = names[:len(names)-1] // the last id of a task never goes down
 		if i.db.shared {
-			names = append(names, "logs", "log_lines")
+			names = append(names, "logs", "log_lines", "announcers")
 		}
 		if err := emptyTables(ctx, tx, names...); err != nil {
 			return err
@@ -300,10 +300,10 @@ func (i *Import) Abort(ctx context.Context) error {
 
 const endImport = `DELETE FROM meta WHERE name = $1 OR substr(name, 1, 7) = $2`
 
-// Finish marks the database as complete.
-func (i *Import) Finish(ctx context.Context) error {
+// Finish marks the database as complete. The outbox belongs to owner then.
+func (i *Import) Finish(ctx context.Context, owner string) error {
 	return i.change(ctx, "finish the import", func(ctx context.Context, tx runner) error {
-		if err := i.advance(ctx, tx); err != nil {
+		if err := errors.Join(i.advance(ctx, tx), exec(ctx, tx, `UPDATE outbox SET owner = $1`, owner)); err != nil {
 			return err
 		}
 		return exec(ctx, tx, endImport, metaImporting, metaImport)

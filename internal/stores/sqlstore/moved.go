@@ -58,6 +58,38 @@ func (h *Hold) lock(ctx context.Context) error {
 	return nil
 }
 
+// HoldChain waits until no process adds audit records to PostgreSQL, and keeps it so.
+func (db *DB) HoldChain(ctx context.Context) (*Hold, error) {
+	conn, err := db.write.Conn(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("hold the audit records: %w", db.plain(err))
+	}
+	h := &Hold{db: db, conn: conn, end: func() error { return nil }}
+	if err = exec(ctx, conn, "BEGIN"); err == nil {
+		// Books are listed meanwhile.
+		err = exec(ctx, conn, "SET LOCAL idle_in_transaction_session_timeout = '5min'")
+	}
+	if err == nil {
+		var found bool
+		if _, found, err = find(ctx, conn, `SELECT lines FROM logs WHERE log = $1 FOR UPDATE`, scanValue[int64], auditChain); err == nil && !found {
+			err = exec(ctx, conn, "LOCK TABLE logs IN SHARE MODE") // there is no record yet
+		}
+	}
+	if err != nil {
+		h.Release()
+		return nil, fmt.Errorf("hold the audit records: %w", db.plain(err))
+	}
+	return h, nil
+}
+
+// End releases what HoldChain holds. The error means that it was not held until now.
+func (h *Hold) End() error {
+	defer h.Release()
+	ctx, cancel := context.WithTimeout(context.Background(), defaultTimeout)
+	defer cancel()
+	return wrap("hold the audit records", h.db.plain(exec(ctx, h.conn, "SELECT 1")))
+}
+
 // tables returns the tables of PostgreSQL that hold data.
 func (h *Hold) tables(ctx context.Context) ([]string, error) {
 	names, err := exportedTables(ctx, h.db, h.conn)
