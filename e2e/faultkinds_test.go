@@ -43,9 +43,9 @@ func newFolderBed(t *testing.T, random *rand.Rand) *faultBed {
 	s := newWorkspace(t, nil)
 	canMount := mountOwn(t, s.root, "300m")
 	b, one := newLocalBed(s, random)
-	away := []disturbance{one.moveAway(".remit/library"), one.moveAway(".claude/memory")}
+	away := []disturbance{one.moveAway(".remit/library")}
 	if canMount {
-		away = append(away, one.unmount(".remit"), one.unmount(".claude"))
+		away = append(away, one.unmount(".remit"))
 	} else {
 		away = append(away, one.moveAway(".remit"))
 	}

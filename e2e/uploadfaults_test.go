@@ -164,7 +164,8 @@ func TestLateWrites(t *testing.T) {
 	for _, r := range late {
 		answer := httptest.NewRecorder()
 		proxy.store.ServeHTTP(answer, r)
-		if answer.Code != http.StatusForbidden {
+		// A store that refuses a request may close the connection before it has read the body.
+		if answer.Code != http.StatusForbidden && answer.Code != http.StatusBadGateway {
 			t.Errorf("a late request was answered with %d", answer.Code)
 		}
 	}

@@ -57,6 +57,15 @@ func (o *opener[T]) open(ctx context.Context) (value T, err error) {
 	}
 }
 
+// forgetFailure makes the next caller try again at once.
+func (o *opener[T]) forgetFailure() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.last != nil && o.last.isDone() && o.last.err != nil {
+		o.last = nil
+	}
+}
+
 // counts reports whether the result of an attempt that has ended can still be used.
 func (o *opener[T]) counts(try *attempt[T]) bool {
 	if try.err != nil {

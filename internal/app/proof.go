@@ -27,6 +27,9 @@ type proof struct {
 
 // NewProof implements cli.Workspace. It must be called before the records are read.
 func (a *App) NewProof(ctx context.Context) (cli.Proof, error) {
+	if err := a.announced.settle(ctx); err != nil && !a.settings.ReadOnly {
+		a.log.Warn("cannot find out what interrupted calls have changed", "error", err)
+	}
 	p := &proof{app: a, sizes: map[string]int64{}}
 	var isFiles bool
 	if p.memory, isFiles = a.storage.memory.(*memlog.Memory); isFiles {

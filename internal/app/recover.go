@@ -34,7 +34,7 @@ func (a *App) Recover(ctx context.Context, how cli.Recovery) error {
 // CanRecover implements cli.Workspace.
 func (a *App) CanRecover(ctx context.Context, how cli.Recovery) error {
 	isThere := a.database.isShared() || a.database.stat() != nil
-	if how == cli.ResetTokens || how == cli.NewData && !isThere {
+	if how == cli.ResetTokens || how != cli.Moved && !isThere {
 		return nil
 	}
 	if isThere {
@@ -221,6 +221,7 @@ func (a *anchor) newData(ctx context.Context) error {
 	if err := a.file.Replace(a.now()); err != nil {
 		return err
 	}
+	defer a.database.forgetFailure()
 	if a.database.exists() {
 		// If it is the right one, its tokens stay valid.
 		if _, err := a.database.open(ctx); err == nil {

@@ -40,7 +40,7 @@ func (p *Program) auditList() *cobra.Command {
 	}
 	c.Flags().IntVar(&limit, "limit", 50, "list at most this many calls")
 	c.Flags().StringVar(&f.Tool, "tool", "", "only calls of this tool")
-	c.Flags().StringVar(&f.Outcome, "outcome", "", "only this outcome: "+strings.Join(outcomes(), ", "))
+	c.Flags().StringVar(&f.Outcome, "outcome", "", "only this outcome, such as ok, denied or unavailable")
 	return p.withJSON("print as JSON", c)
 }
 

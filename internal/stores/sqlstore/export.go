@@ -25,7 +25,7 @@ type Snapshot struct {
 // notExported are the beginnings of the names of tables that are no part of an export: indexes of
 // other data, which are built again, and what is only valid for one database.
 var notExported = []string{
-	"announcers", // processes that run
+	"announcers",                                  // processes that run
 	"call_", "calls", "knowledge_", "rate_limits", // built again
 	"meta", "secrets", "announcers", // of one database
 	"logs", "log_lines", // exported as files

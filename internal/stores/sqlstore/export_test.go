@@ -37,7 +37,6 @@ var odd = map[string]string{
 	"agent_tokens":           `{"created_at":1,"elicits":true,"expires_at":null,"hash":"h","id":"t1","live_name":null,"made_by":"m","name":"n","rate_per":0,"rate_requests":0,"revoked_at":4,"role":"","scopes":"tasks:read","seal":"s","used_at":null,"user_id":"u"}`,
 	"console_sessions":       `{"created_at":1,"expires_at":2,"hash":"h","name":"n","role":"r","seal":"s","seen_at":3}`,
 	"console_voids":          `{"until":5,"whose":"w"}`,
-	"outbox":                 `{"added_at":5,"body":{"base64":"/w=="},"call":"c","id":3,"owner":"o"}`,
 	"passkeys":               `{"alone":true,"created_at":1,"credential_id":"c1","name":"n","person":"p","public_key":{"base64":"/w=="},"seal":"s","sign_count":0,"synced":false,"transports":"","used_at":null}`,
 }
 

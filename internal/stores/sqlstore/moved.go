@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 )
 
@@ -188,7 +189,14 @@ func InUse(ctx context.Context, url string) (inUse bool, err error) {
 	}
 	conn, err := db.Conn(ctx)
 	if err == nil {
-		err = errors.Join(exec(ctx, conn, "BEGIN EXCLUSIVE"), exec(ctx, conn, "ROLLBACK"), conn.Close())
+		err = exec(ctx, conn, "BEGIN EXCLUSIVE")
+		if err == nil {
+			// This connection removes the write-ahead log when it ends. Without that, the file that
+			// a killed process has left beside it would look like a log that was lost.
+			_ = os.Remove(file + "-shm")
+			err = exec(ctx, conn, "ROLLBACK")
+		}
+		err = errors.Join(err, conn.Close())
 	}
 	if isBusy(err) {
 		return true, db.Close()

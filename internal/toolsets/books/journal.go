@@ -218,8 +218,7 @@ func (l *Library) recorded(ctx context.Context, h location, path string, e entry
 	if err != nil {
 		return err
 	}
-	if err := l.record(ctx, h, path, key, &e); err != nil {
-		step.Report(audit.NotMade)
+	if err := l.record(ctx, h, path, key, &e, step); err != nil {
 		return err
 	}
 	if err := change(); err != nil {
@@ -255,10 +254,14 @@ func endOf(ctx context.Context, store Store) time.Time {
 	return end
 }
 
-// record keeps the old content and records the change that is about to be made.
-func (l *Library) record(ctx context.Context, h location, path, key string, e *entry) error {
+// record keeps the old content and records the change that is about to be made. If it fails, the
+// step learns that the change was not made.
+func (l *Library) record(ctx context.Context, h location, path, key string, e *entry, step *audit.Step) error {
 	if e.Old != "" {
 		err := h.store.Copy(ctx, h.key(path), keptKey(h.book.ID, e.Old), e.Old)
+		if err != nil {
+			step.Report(audit.NotMade)
+		}
 		if errors.Is(err, ErrNotFound) {
 			return &ConflictError{}
 		}
@@ -267,7 +270,7 @@ func (l *Library) record(ctx context.Context, h location, path, key string, e *e
 		}
 	}
 	if err := putLine(ctx, h.store, key, e); err != nil {
-		l.removeRecord(ctx, h, key)
+		l.removeRecord(ctx, h, key, step)
 		return notRecorded(err)
 	}
 	return nil

@@ -39,12 +39,10 @@ func (l *Library) settle(ctx context.Context, h location, path, key string, e *e
 			step.Report(audit.Made)
 			return nil
 		}
-		step.Report(audit.NotMade)
-		l.removeRecord(ctx, h, key)
+		l.removeRecord(ctx, h, key, step)
 		return &ConflictError{}
 	case pending, errors.Is(failed, ErrConflict):
-		step.Report(audit.NotMade)
-		l.removeRecord(ctx, h, key)
+		l.removeRecord(ctx, h, key, step)
 	default:
 		l.repair(ctx, key, func(ctx context.Context) error {
 			made, err := l.wasMade(ctx, h, path, key, e)
@@ -52,8 +50,7 @@ func (l *Library) settle(ctx context.Context, h location, path, key string, e *e
 			case err == nil && made:
 				step.Report(audit.Made)
 			case err == nil:
-				step.Report(audit.NotMade)
-				_, err = h.store.Delete(ctx, key, Cond{})
+				err = undo(ctx, h, key, step)
 			}
 			return err
 		})
@@ -73,7 +70,7 @@ func (l *Library) settleLater(ctx context.Context, h location, path, key string,
 		l.Log.Warn("cannot find out whether a change of a book was made", "path", h.key(path), "record", key, "error", err)
 		return
 	case !made:
-		l.removeRecord(ctx, h, key)
+		l.removeRecord(ctx, h, key, nil)
 	}
 	l.Log.Info("the outcome of a change of a book is known now", "path", h.key(path), "by", e.By, "made", made)
 }
@@ -120,12 +117,19 @@ func (l *Library) wasReplaced(ctx context.Context, h location, path, key string,
 	return false, nil
 }
 
-// removeRecord removes the history record of a change that was not made.
-func (l *Library) removeRecord(ctx context.Context, h location, key string) {
-	l.repair(ctx, key, func(ctx context.Context) error {
-		_, err := h.store.Delete(ctx, key, Cond{})
-		return err
-	})
+// removeRecord removes the history record of a change that was not made, and reports that to the
+// step.
+func (l *Library) removeRecord(ctx context.Context, h location, key string, step *audit.Step) {
+	l.repair(ctx, key, func(ctx context.Context) error { return undo(ctx, h, key, step) })
+}
+
+// undo is removeRecord without repeats. While the record is there, recovery has to look.
+func undo(ctx context.Context, h location, key string, step *audit.Step) error {
+	_, err := h.store.Delete(ctx, key, Cond{})
+	if err == nil {
+		step.Report(audit.NotMade)
+	}
+	return err
 }
 
 // repair corrects the history, also after the caller has cancelled. If act fails, repair repeats it
