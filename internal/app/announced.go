@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"remit/internal/engine/audit"
+	"remit/internal/stores/memlog"
 	"remit/internal/stores/sqlstore"
+	"remit/internal/toolsets/learning"
 )
 
 const (
@@ -41,7 +43,7 @@ type announcements struct {
 	owner    string
 	list     announcers
 	records  audit.Reader
-	recovery *audit.Recovery
+	recovery func(ctx context.Context) (*audit.Recovery, error)
 	flush    func(ctx context.Context) error // makes the records durable that nobody waits for
 	ready    func() error                    // returns an error while nothing may be written
 	now      func() time.Time
@@ -199,7 +201,11 @@ func (a *announcements) settle(ctx context.Context) error {
 		first = false
 	}
 	isDead := func(owner string) bool { _, ok := ended[owner]; return ok }
-	settled, left, err := a.recovery.Settle(ctx, from, isDead)
+	recovery, err := a.recovery(ctx) // after it is known who is dead, and before the records are read
+	if err != nil {
+		return err
+	}
+	settled, left, err := recovery.Settle(ctx, from, isDead)
 	if settled > 0 {
 		a.log.Info("settled the changes of calls that were interrupted", "calls", settled, "left", left)
 	}
@@ -259,12 +265,18 @@ func (a *App) newAnnouncements() *announcements {
 	n := &announcements{
 		owner: a.process.id, records: a.storage.audit, flush: a.storage.flush, now: time.Now, log: a.log, readOnly: a.settings.ReadOnly,
 	}
-	n.recovery = &audit.Recovery{Records: a.storage.audit, Writer: a.records, Now: time.Now, Finder: func(store string) audit.Finder {
-		if finder, ok := a.storage.memory.(audit.Finder); ok && store == audit.MemoryStore {
-			return finder
+	n.recovery = func(ctx context.Context) (r *audit.Recovery, err error) {
+		var memory audit.Finder = a.books // a shared database has no changes of memory files
+		if files, ok := a.storage.memory.(*memlog.Memory); ok {
+			memory, err = files.Finder(ctx, learning.MemoryFiles(a.known))
 		}
-		return a.books
-	}}
+		return &audit.Recovery{Records: a.storage.audit, Writer: a.records, Now: time.Now, Finder: func(store string) audit.Finder {
+			if store == audit.MemoryStore {
+				return memory
+			}
+			return a.books
+		}}, err
+	}
 	n.ready = func() error { return a.records.Ready(time.Now()) }
 	if a.database.isShared() {
 		n.list = sqlstore.Source(a.database.open).Announcers(a.process.id, announceLease)

@@ -17,13 +17,37 @@ import (
 	"remit/internal/engine/audit"
 )
 
-var _ audit.Finder = (*Memory)(nil)
+// finder finds entries that were in the files at one moment.
+type finder struct {
+	memory *Memory
+	sizes  map[string]int64
+}
+
+// Finder returns a finder for the entries that are in the files now. The records are read after
+// that, so that they name every entry which it finds.
+func (m *Memory) Finder(ctx context.Context, files []string) (audit.Finder, error) {
+	f := finder{m, map[string]int64{}}
+	for _, file := range files {
+		info, err := m.Stat(ctx, file, &contract.PathPolicy{})
+		switch {
+		case err == nil:
+			f.sizes[file] = info.Size()
+		case !isMissing(err):
+			return nil, fmt.Errorf("read %s: %w", file, err)
+		}
+	}
+	return f, nil
+}
+
+func isMissing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || contract.AsError(err).Kind == contract.NotFound
+}
 
 // Find implements audit.Finder. The changes are equal entries of one file. Each that was made
 // accounts for one of the equal entries in the file, at its place or later.
-func (m *Memory) Find(_ context.Context, changes []*audit.Announced, isOpen func(*audit.Announced) bool) error {
+func (f finder) Find(_ context.Context, changes []*audit.Announced, isOpen func(*audit.Announced) bool) error {
 	from := slices.MinFunc(changes, func(a, b *audit.Announced) int { return cmp.Compare(a.At, b.At) }).At
-	text, err := m.textFrom(changes[0].Path, from)
+	text, err := f.memory.textFrom(changes[0].Path, from, f.sizes[changes[0].Path])
 	if err != nil {
 		return fmt.Errorf("read %s: %w", changes[0].Path, err)
 	}
@@ -50,14 +74,14 @@ func (m *Memory) Find(_ context.Context, changes []*audit.Announced, isOpen func
 	return nil
 }
 
-// textFrom returns what a file holds from a place on, when that is on disk. A file that does not
+// textFrom returns what a file holds between two places, when that is on disk. A file that does not
 // exist is empty.
-func (m *Memory) textFrom(file string, from int64) ([]byte, error) {
+func (m *Memory) textFrom(file string, from, to int64) ([]byte, error) {
 	if path.Base(file) != file {
 		return nil, nil // no memory file has this name
 	}
 	f, err := m.Reader.OpenRead(path.Join(m.Folder, file), &contract.PathPolicy{})
-	if errors.Is(err, fs.ErrNotExist) || err != nil && contract.AsError(err).Kind == contract.NotFound {
+	if err != nil && isMissing(err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -65,13 +89,13 @@ func (m *Memory) textFrom(file string, from int64) ([]byte, error) {
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil || info.Size() <= from {
+	if err != nil || min(info.Size(), to) <= from {
 		return nil, err
 	}
 	if err := f.Sync(); err != nil {
 		return nil, err
 	}
-	return io.ReadAll(io.NewSectionReader(f, from, info.Size()-from))
+	return io.ReadAll(io.NewSectionReader(f, from, min(info.Size(), to)-from))
 }
 
 // placesOf returns where entries like that of a change begin.
