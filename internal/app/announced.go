@@ -201,7 +201,8 @@ func (a *announcements) settle(ctx context.Context) error {
 		first = false
 	}
 	isDead := func(owner string) bool { _, ok := ended[owner]; return ok }
-	recovery, err := a.recovery(ctx) // after it is known who is dead, and before the records are read
+	// After it is known who is dead, and before the records are read.
+	recovery, err := a.recovery(ctx)
 	if err != nil {
 		return err
 	}

@@ -34,8 +34,11 @@ func (a *App) Recover(ctx context.Context, how cli.Recovery) error {
 // CanRecover implements cli.Workspace.
 func (a *App) CanRecover(ctx context.Context, how cli.Recovery) error {
 	isThere := a.database.isShared() || a.database.stat() != nil
-	if how == cli.ResetTokens || how != cli.Moved && !isThere {
+	if how == cli.ResetTokens || how == cli.NewData && !isThere {
 		return nil
+	}
+	if _, err := os.Stat(a.settings.Data); how == cli.Copied && !isThere && err == nil {
+		return nil // records are stored, but nothing that needs a database
 	}
 	if isThere {
 		found, err := a.database.inspect(ctx) // opening it would create the tables
