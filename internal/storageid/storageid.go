@@ -12,6 +12,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"remit/internal/filelock"
 )
@@ -43,14 +44,20 @@ type Folder struct {
 	mu   sync.Mutex
 	held *os.File
 	info os.FileInfo // of held
+	// newAt is when nothing was known about the folder.
+	newAt time.Time
 }
+
+// newFor is how long Check does not ask again whether something is known about the folder, because
+// that takes longer than reading a small file. Claim always asks.
+const newFor = time.Second
 
 // Check returns an error if something was stored in the folder before, and the path does not lead
 // to that folder now. It creates nothing.
 func (f *Folder) Check() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.isHeld() {
+	if f.isHeld() || f.held == nil && time.Since(f.newAt) < newFor {
 		return nil
 	}
 	return f.look()
@@ -110,9 +117,14 @@ func (f *Folder) isHeld() bool {
 func (f *Folder) look() error {
 	f.release()
 	known, err := f.Memory.Known()
-	if err != nil || known == "" {
+	if err != nil {
 		return err
 	}
+	if known == "" {
+		f.newAt = time.Now()
+		return nil
+	}
+	f.newAt = time.Time{}
 	id := ""
 	if err = f.hold(); err == nil {
 		id, err = f.readID()
