@@ -112,10 +112,9 @@ func newFaultyProxy(t *testing.T, endpoint string) *faultyProxy {
 	return p
 }
 
-// TestFaultyStore checks a store that answers 500 or 503 or does not answer: calls fail, lessons
-// stay complete, and everything works again once the store does.
-func TestFaultyStore(t *testing.T) {
-	t.Parallel()
+// serveFaultyStore starts a server whose books are on S3 behind a proxy, and writes a lesson.
+func serveFaultyStore(t *testing.T) (*workspace, *httpServer, *faultyProxy) {
+	t.Helper()
 	server := s3test.Start(t)
 	proxy := newFaultyProxy(t, server.Endpoint)
 	s := newWorkspace(t, nil)
@@ -124,6 +123,14 @@ func TestFaultyStore(t *testing.T) {
 	if got := writeLesson(w, 1); got.status != http.StatusOK {
 		t.Fatalf("status %d: %s", got.status, clip(got.body))
 	}
+	return s, w, proxy
+}
+
+// TestFaultyStore checks a store that answers 500 or 503 or does not answer: calls fail, lessons
+// stay complete, and everything works again once the store does.
+func TestFaultyStore(t *testing.T) {
+	t.Parallel()
+	s, w, proxy := serveFaultyStore(t)
 	number := 1
 	for what, fault := range map[string]http.HandlerFunc{
 		"500":   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
@@ -145,7 +152,7 @@ func TestFaultyStore(t *testing.T) {
 			}
 		})
 	}
-	for _, secret := range []string{server.Secret, "Signature="} {
+	for _, secret := range []string{s3test.Start(t).Secret, "Signature="} {
 		if strings.Contains(w.stderr.String(), secret) {
 			t.Errorf("the log contains %s", secret)
 		}

@@ -9,8 +9,8 @@ import (
 	"remit/internal/stores/sqlstore/pgtest"
 )
 
-// TestReadsGoOnWithoutTheDatabase stops PostgreSQL: reads of files, books and code go on where no
-// token exists, writes fail, and with a token nobody comes in without one.
+// TestReadsGoOnWithoutTheDatabase stops PostgreSQL. Where no token exists, reads of files, books
+// and code go on, and writes fail. Where one exists, calls without a token are refused.
 func TestReadsGoOnWithoutTheDatabase(t *testing.T) {
 	t.Parallel()
 	pg := pgtest.New(t)

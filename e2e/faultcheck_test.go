@@ -274,7 +274,7 @@ func (c *comparison) compareHistory(o *object, made map[*change]bool) {
 	}
 }
 
-// findStrangeRecords reports records of changes that nobody asked for.
+// findStrangeRecords reports records of changes that no caller sent.
 func (c *comparison) findStrangeRecords() {
 	for about := range c.records {
 		for _, call := range c.records.calls(about) {

@@ -41,7 +41,7 @@ type change struct {
 	story  []string // what was sent during which fault, and what came back
 }
 
-// object is something that one caller changes, and nobody else.
+// object is something that only one caller changes.
 type object struct {
 	name    string // see storedState
 	changes []*change

@@ -55,7 +55,7 @@ func TestAuditKeep(t *testing.T) {
 	if got := s.remit("doctor"); strings.Contains(got.out, "fail  audit") {
 		t.Errorf("doctor: %s", got.out)
 	}
-	// The same files with another key: nobody else can say that records were dropped.
+	// With another key, the record about the dropped days is not valid.
 	s.check(os.Rename(keys, keys+".away"))
 	if got := s.remit("audit", "verify"); got.code != 1 || !strings.Contains(got.errOut, "2020-01-20.jsonl line 1") {
 		t.Errorf("with another key: exit %d %s%s", got.code, got.out, got.errOut)

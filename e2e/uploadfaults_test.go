@@ -19,8 +19,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"remit/internal/stores/blob/s3test"
 )
 
 // uploadLink returns a link for an upload of a video.
@@ -123,14 +121,7 @@ func TestUploadFaults(t *testing.T) {
 // was not made, and that the history has exactly the changes that were made.
 func TestLateWrites(t *testing.T) {
 	t.Parallel()
-	server := s3test.Start(t)
-	proxy := newFaultyProxy(t, server.Endpoint)
-	s := newWorkspace(t, nil)
-	s.useBooks(strings.Replace(server.URL(server.Bucket(t), ""), url.QueryEscape(server.Endpoint), url.QueryEscape(proxy.URL), 1), server.Env())
-	w := s.serve("--toolsets", "books")
-	if got := writeLesson(w, 1); got.status != http.StatusOK {
-		t.Fatalf("status %d: %s", got.status, clip(got.body))
-	}
+	s, w, proxy := serveFaultyStore(t)
 	var mu sync.Mutex
 	var late []*http.Request
 	hold := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

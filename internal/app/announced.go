@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	// settleInterval is how often this process looks for changes that nobody has settled, and notes
-	// which of its own are. A process that shares a database counts as dead after announceLease.
+	// settleInterval is how often this process looks for changes that are not settled, and notes
+	// which of its own changes are. A process that shares a database counts as dead after
+	// announceLease.
 	settleInterval = 5 * time.Second
 	announceLease  = 20 * time.Second
 	settleTimeout  = 15 * time.Second // less than the lease
@@ -44,7 +45,7 @@ type announcements struct {
 	list     announcers
 	records  audit.Reader
 	recovery func(ctx context.Context) (*audit.Recovery, error)
-	flush    func(ctx context.Context) error // makes the records durable that nobody waits for
+	flush    func(ctx context.Context) error // makes all queued records durable
 	ready    func() error                    // returns an error while nothing may be written
 	now      func() time.Time
 	log      *slog.Logger
@@ -267,7 +268,7 @@ func (a *App) newAnnouncements() *announcements {
 		owner: a.process.id, records: a.storage.audit, flush: a.storage.flush, now: time.Now, log: a.log, readOnly: a.settings.ReadOnly,
 	}
 	n.recovery = func(ctx context.Context) (r *audit.Recovery, err error) {
-		var memory audit.Finder = a.books // a shared database has no changes of memory files
+		var memory audit.Finder // nil: a shared database has no changes of memory files
 		if files, ok := a.storage.memory.(*memlog.Memory); ok {
 			memory, err = files.Finder(ctx, learning.MemoryFiles(a.known))
 		}

@@ -68,7 +68,7 @@ func (f *announcerFiles) Put(_ context.Context, settled []audit.Place) error {
 	}
 	folder := filepath.Dir(f.path(f.process.id))
 	err = errors.Join(err, f.own.Sync(), filelock.SyncFolder(folder), filelock.SyncFolder(filepath.Dir(folder)))
-	if err != nil { // without the file nobody would settle the changes
+	if err != nil { // without the file, no process would settle the changes
 		err = fmt.Errorf("create the file of announced changes: %w", errors.Join(err, f.own.Close()))
 		f.own = nil
 	}
@@ -156,7 +156,7 @@ func (f *announcerFiles) Forget(_ context.Context, owner string) error {
 	return err
 }
 
-// syncRecords makes the records of the last days durable, whoever has written them.
+// syncRecords makes the records of the last days durable, also those of other processes.
 func syncRecords(ctx context.Context, records audit.Reader, files preparedFiles) error {
 	ends, err := audit.Ends(ctx, records)
 	for _, end := range ends {

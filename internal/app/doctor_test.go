@@ -132,8 +132,7 @@ func TestUnusableKeysAreExplained(t *testing.T) {
 	}
 }
 
-// TestMissingData checks that a data folder which was in use and is missing is a problem, and that
-// one which was never created is none.
+// TestMissingData checks that doctor reports a missing data folder if it was in use, and only then.
 func TestMissingData(t *testing.T) {
 	root := t.TempDir()
 	data := filepath.Join(root, ".remit")

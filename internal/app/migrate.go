@@ -67,7 +67,7 @@ func (backups) Migrate(ctx context.Context, r cli.MigrateRequest, log *slog.Logg
 	return m.result(), nil
 }
 
-// checkUnused returns an error if a server uses the database, or if there is none to move.
+// checkUnused returns an error if there is no database, or if another process uses it.
 func (m *migration) checkUnused(ctx context.Context, database string) error {
 	if file, ok := sqlstore.File(database); ok {
 		switch _, err := os.Stat(file); {

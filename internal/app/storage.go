@@ -44,7 +44,7 @@ type storage struct {
 	// Each returns an error if its folder is not the one that was used before.
 	checkMemory, checkRecords func() error
 
-	// flush makes the records durable that nobody waits for.
+	// flush makes all queued records durable.
 	flush func(context.Context) error
 
 	memoryEnd, recordsEnd io.Closer
