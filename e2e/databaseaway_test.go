@@ -43,6 +43,9 @@ func TestReadsGoOnWithoutTheDatabase(t *testing.T) {
 	pg.Start(t)
 	s.database = pg.URL()
 	s.mustRun("token", "create", "--name", "ci", "--scopes", "*", "--database", pg.URL())
+	eventually(t, "the server notices the token", func() bool {
+		return w.post("/tools/read_repo_file", reads["read_repo_file"], nil).status == http.StatusUnauthorized
+	})
 	read("with a token", http.StatusUnauthorized)
 	pg.Stop(t)
 	read("with a token, away", http.StatusUnauthorized)
