@@ -30,7 +30,9 @@ type Daily struct {
 	failed     bool   // a record could not be stored since then
 	log        *Log
 	waiting    []queued // records that no caller waits for and that are not in the log yet
-	watches    sync.WaitGroup
+	handed     []*batch      // in the log, not reported yet, in order
+	reported   chan struct{} // of the newest batch: closed when it is reported
+	reporting  bool          // a goroutine reports them
 	timer      *time.Timer
 	closed     bool
 	err        error
@@ -43,6 +45,13 @@ var _ audit.Storage = (*Daily)(nil)
 type queued struct {
 	record []byte
 	call   string // of a record that takes the place of one in the outbox
+}
+
+// batch is queued records that were appended to the log at once.
+type batch struct {
+	last     *Ticket
+	replaced map[string]*Ticket // of the records of Replace, by call
+	reported chan struct{}      // closed when OnReplaced has returned
 }
 
 // batchDelay is how long a record that no caller waits for, such as that of a read, may wait for
@@ -149,8 +158,11 @@ func (d *Daily) Flush() {
 	if d.log != nil {
 		d.handOver()
 	}
+	reported := d.reported
 	d.mu.Unlock()
-	d.watches.Wait()
+	if reported != nil {
+		<-reported
+	}
 }
 
 // handOver appends the waiting records to the log, in order.
@@ -159,46 +171,71 @@ func (d *Daily) handOver() {
 		d.timer.Stop()
 		d.timer = nil
 	}
-	var last *Ticket
-	replaced := map[string]*Ticket{}
+	if len(d.waiting) == 0 {
+		return
+	}
+	b := &batch{reported: make(chan struct{})}
 	for _, q := range d.waiting {
-		last = d.log.Append(q.record, q.call != "")
-		if q.call != "" {
-			replaced[q.call] = last
+		b.last = d.log.Append(q.record, q.call != "")
+		if q.call == "" {
+			continue
 		}
+		if b.replaced == nil {
+			b.replaced = make(map[string]*Ticket, len(d.waiting))
+		}
+		b.replaced[q.call] = b.last
 	}
 	clear(d.waiting)
 	d.waiting = d.waiting[:0]
-	if last != nil {
-		d.watches.Go(func() { d.watch(last, replaced) })
+	d.handed, d.reported = append(d.handed, b), b.reported
+	if !d.reporting {
+		d.reporting = true
+		go d.report()
 	}
 }
 
-// watch waits for the outcome of a batch, and reports it.
-func (d *Daily) watch(last *Ticket, replaced map[string]*Ticket) {
+// report reports the outcome of each batch, in order, until there is none.
+func (d *Daily) report() {
+	for {
+		d.mu.Lock()
+		batches := d.handed
+		d.handed, d.reporting = nil, len(batches) > 0
+		d.mu.Unlock()
+		if batches == nil {
+			return
+		}
+		for _, b := range batches {
+			d.reportBatch(b)
+			close(b.reported)
+		}
+	}
+}
+
+// reportBatch waits for the outcome of a batch, and reports it.
+func (d *Daily) reportBatch(b *batch) {
 	var stored, failed []string
-	for call, ticket := range replaced {
+	for call, ticket := range b.replaced {
 		if _, err := ticket.Wait(context.Background()); err != nil {
 			failed = append(failed, call)
 		} else {
 			stored = append(stored, call)
 		}
 	}
-	if len(replaced) > 0 && d.OnReplaced != nil {
+	if len(b.replaced) > 0 && d.OnReplaced != nil {
 		d.OnReplaced(stored, failed)
 	}
-	_, err := last.Wait(context.Background())
+	_, err := b.last.Wait(context.Background())
 	if err == nil && failed == nil {
 		return
 	}
 	d.mu.Lock()
 	d.failed = true
-	report := err != nil && d.OnLost != nil && time.Since(d.reportedAt) > time.Minute
-	if report {
+	isDue := err != nil && d.OnLost != nil && time.Since(d.reportedAt) > time.Minute
+	if isDue {
 		d.reportedAt = time.Now()
 	}
 	d.mu.Unlock()
-	if report {
+	if isDue {
 		d.OnLost(err)
 	}
 }
@@ -247,7 +284,7 @@ func (d *Daily) startOf(day string) (genesis, current string, err error) {
 // stored.
 func (d *Daily) Close() error {
 	err := d.close()
-	d.watches.Wait()
+	d.Flush()
 	return err
 }
 

@@ -203,3 +203,38 @@ func TestDailyIsNotReadyWhileRecordsAreLost(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestFlushBesideWriters flushes from many goroutines while records are queued. What a goroutine
+// queued before its Flush is reported when Flush returns.
+func TestFlushBesideWriters(t *testing.T) {
+	dir := t.TempDir()
+	var reported sync.Map
+	log := &memlog.Daily{Files: memlog.Dir(dir), Folder: os.DirFS(dir), OnReplaced: func(stored, _ []string) {
+		for _, call := range stored {
+			reported.Store(call, true)
+		}
+	}}
+	const writers, each = 8, 50
+	var all sync.WaitGroup
+	for k := range writers {
+		all.Go(func() {
+			for i := range each {
+				call := fmt.Sprintf("%d-%d", k, i)
+				if err := log.Replace("2026-01-09", record(i), call); err != nil {
+					t.Error(err)
+				}
+				log.Flush()
+				if _, found := reported.Load(call); !found {
+					t.Errorf("the record of call %s is not reported", call)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if err := log.Close(); err != nil {
+		t.Error(err)
+	}
+	if n, err := audit.Verify(t.Context(), audit.Folder{FS: os.DirFS(dir)}); err != nil || n != writers*each {
+		t.Errorf("Verify = %d, %v; want %d, nil", n, err, writers*each)
+	}
+}
