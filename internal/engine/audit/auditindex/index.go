@@ -271,11 +271,12 @@ func (x *Index) indexBatch(ctx context.Context, store Store, d *DayProgress) (bo
 }
 
 // batchOf returns the calls of some lines. Of a call that has begun only its last record counts. If
-// it has none yet, the batch ends before the call, so that Latest can show that it has begun; after
-// begunTimeout it is indexed like that.
+// it has none yet, the batch ends before the call: the last record may be in the next batch, or be
+// written later, and Latest can show that the call has begun. After begunTimeout it is indexed as
+// begun.
 func (x *Index) batchOf(d *DayProgress, lines []audit.Line) Batch {
 	b := Batch{Day: d.Day, From: d.Next, To: lines[len(lines)-1].Next}
-	ended := map[string]bool{}
+	ended, isFull := map[string]bool{}, len(lines) == batchLines
 	type parsed struct {
 		call Call
 		id   string // of a record with the outcome begun
@@ -295,7 +296,7 @@ func (x *Index) batchOf(d *DayProgress, lines []audit.Line) Batch {
 		p := &all[i]
 		switch {
 		case p.id != "" && ended[p.id]:
-		case p.id != "" && len(lines) < batchLines && x.Now().Sub(p.call.Time) < begunTimeout:
+		case p.id != "" && (isFull && i > 0 || !isFull && x.Now().Sub(p.call.Time) < begunTimeout):
 			b.To = lines[i].Offset
 			return b
 		case p.ok:

@@ -2,6 +2,7 @@ package auditindex_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -83,6 +84,36 @@ func TestFollowLeavesMuchToRefresh(t *testing.T) {
 			t.Errorf("after Refresh: %+v", s)
 		}
 	})
+}
+
+// TestBegunCalls indexes many calls with two records each, of which some are always open, and one
+// that never ends. Each call counts once.
+func TestBegunCalls(t *testing.T) {
+	b := auditindextest.NewFolder()
+	add := func(call int, outcome string) {
+		line := audit.Seal(b.Last, fmt.Appendf(nil, `{"time":"2026-01-09T10:00:00.000000Z","principal":"ann","frontend":"http",`+
+			`"tool":"t","version":"1.0.0","call":"%d","outcome":%q,"micros":1,"bytes":7}`, call, outcome))
+		b.Last = audit.HashOf(line)
+		b.Raw(string(line) + "\n")
+	}
+	const calls, open = 1200, 40
+	add(calls, audit.Begun) // never ends
+	for i := range calls + open {
+		if i < calls {
+			add(i, audit.Begun)
+		}
+		if i >= open {
+			add(i-open, "ok")
+		}
+	}
+	b.Pass(time.Hour)
+	x := indexed(t, b)
+	for outcome, want := range map[string]int{"ok": calls, audit.Begun: 1} {
+		page, err := x.Page(t.Context(), auditindex.Filter{Outcome: outcome}, "", 10)
+		if err != nil || page.Total != want {
+			t.Errorf("%d calls have the outcome %s, want %d: %v", page.Total, outcome, want, err)
+		}
+	}
 }
 
 // TestOne checks whether a record fits its neighbors.
