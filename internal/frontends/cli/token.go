@@ -33,8 +33,8 @@ type Identity interface {
 	Start(ctx context.Context, r *audit.Record) (context.Context, *audit.Effect)
 	// Record adds an action of a person to the audit log.
 	Record(ctx context.Context, r *audit.Record) error
-	// HasRecords reports whether the workspace has a place for records already. A refused command
-	// must not create one.
+	// HasRecords reports whether the workspace has a place for records already. A mistake at the
+	// command line must not create one.
 	HasRecords() bool
 	// ConsoleURL returns the URL of a path of the console, such as /console/login.
 	ConsoleURL(path string) string
