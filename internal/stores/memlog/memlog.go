@@ -97,17 +97,18 @@ func (l *Log) Append(body []byte, durable bool) *Ticket {
 	return t
 }
 
-func (l *Log) append(t *Ticket) {
+// append queues an entry. It returns false if the entry is rejected.
+func (l *Log) append(t *Ticket) (queued bool) {
 	t.log = l
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case l.closed:
 		t.settle(Position{}, ErrClosed)
-		return
+		return false
 	case l.oneLine && bytes.IndexByte(t.body, '\n') >= 0:
 		t.settle(Position{}, errLineBreak)
-		return
+		return false
 	}
 	l.queue.push(t)
 	if l.stopped == nil {
@@ -115,6 +116,7 @@ func (l *Log) append(t *Ticket) {
 		go l.run()
 	}
 	l.work.Signal()
+	return true
 }
 
 // Close writes what is queued, stops the goroutine and closes the file. Appends after Close fail

@@ -39,8 +39,7 @@ func (m *Memory) Append(
 	if effect != nil {
 		ticket.announced = make(chan struct{})
 	}
-	log.append(ticket)
-	queued := !ticket.settled
+	queued := log.append(ticket)
 	return func(ctx context.Context) (learning.Position, error) {
 		if effect != nil && queued {
 			ticket.announce(ctx, effect, m.changeOf(file, log, entry))
