@@ -48,12 +48,20 @@ type latest struct {
 
 // use reads what is indexed. Without an index all calls are read from the records.
 func (l *latest) use(ctx context.Context) {
-	table, err := l.index.count(ctx, l.filter.From)
-	if err != nil || table.store == nil {
+	if !l.index.exists() {
 		return
 	}
-	known, err := table.store.Days(ctx)
+	store, err := l.index.Open(ctx)
 	if err != nil {
+		return
+	}
+	// Before the kinds: another process may index calls of new kinds meanwhile.
+	known, err := store.Days(ctx)
+	if err != nil {
+		return
+	}
+	table, err := l.index.count(ctx, l.filter.From)
+	if err != nil || table.store == nil {
 		return
 	}
 	l.table, l.query, l.next = table, table.query(&l.filter), map[string]int64{}

@@ -1,6 +1,7 @@
 package auditindextest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -137,4 +138,16 @@ func backlog(t *testing.T, s auditindex.Store) {
 	if n := total(t, settled(t, b, again), auditindex.Filter{}); n != 15_001 {
 		t.Errorf("%d calls in the end", n)
 	}
+}
+
+// meanwhile is a store that is filled after its kinds were read.
+type meanwhile struct {
+	auditindex.Store
+	fill func()
+}
+
+func (m meanwhile) Kinds(ctx context.Context) (map[int64]auditindex.KnownKind, error) {
+	kinds, err := m.Store.Kinds(ctx)
+	m.fill()
+	return kinds, err
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -333,6 +334,11 @@ func latest(t *testing.T, open func() auditindex.Store) {
 			x.Open = func(context.Context) (auditindex.Store, error) { return nil, errors.New("read only") }
 		},
 		"all indexed": func(b *Folder, x *auditindex.Index) { settled(t, b, x) },
+		"indexed by another process meanwhile": func(b *Folder, x *auditindex.Index) {
+			store := open()
+			other := meanwhile{store, sync.OnceFunc(func() { settled(t, b, indexOf(b, store)) })}
+			x.Open = func(context.Context) (auditindex.Store, error) { return other, nil }
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := NewFolder()
