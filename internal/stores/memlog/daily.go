@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"remit/internal/engine/audit"
@@ -24,17 +25,19 @@ type Daily struct {
 	// they are on disk and when they could not be stored.
 	OnReplaced func(stored, failed []string)
 
-	mu         sync.Mutex
-	day        string
-	proved     string // the day whose file has been opened successfully
-	failed     bool   // a record could not be stored since then
-	log        *Log
-	waiting    []queued // records that no caller waits for and that are not in the log yet
-	watches    sync.WaitGroup
-	timer      *time.Timer
-	closed     bool
-	err        error
-	reportedAt time.Time // when OnLost was last called
+	mu      sync.Mutex
+	day     string
+	proved  string // the day whose file has been opened successfully
+	log     *Log
+	waiting []queued // records that no caller waits for and that are not in the log yet
+	last    *Ticket  // the last of those that are in the log
+	watches sync.WaitGroup
+	timer   *time.Timer
+	closed  bool
+	err     error
+
+	failed     atomic.Bool  // a record could not be stored since the file was opened
+	reportedAt atomic.Int64 // when OnLost was last called, in Unix nanoseconds
 }
 
 var _ audit.Storage = (*Daily)(nil)
@@ -57,14 +60,14 @@ func (d *Daily) Ready(day string) error {
 	if d.closed {
 		return ErrClosed
 	}
-	if err := d.switchTo(day); err != nil || d.proved == d.day && !d.failed {
+	if err := d.switchTo(day); err != nil || d.proved == d.day && !d.failed.Load() {
 		return err
 	}
-	if d.failed {
+	if d.failed.Load() {
 		if err := d.checkSpace(); err != nil {
 			return fmt.Errorf("check disk space for audit records: %w", err)
 		}
-		d.failed = false
+		d.failed.Store(false)
 	}
 	file, err := d.Files.OpenAppend(audit.FileOf(d.day))
 	if err != nil {
@@ -110,9 +113,7 @@ func (d *Daily) Append(day string, record []byte, durable bool) (func(context.Co
 	return func(ctx context.Context) error {
 		_, err := ticket.Wait(ctx)
 		if err != nil {
-			d.mu.Lock()
-			defer d.mu.Unlock()
-			d.failed = true
+			d.failed.Store(true)
 		}
 		return err
 	}, nil
@@ -143,13 +144,18 @@ func (d *Daily) enqueue(q queued) {
 	}
 }
 
-// Flush writes what is queued. It returns when OnReplaced has returned for all of it.
+// Flush writes what is queued. It returns when all of it is written, and OnReplaced has returned
+// for it.
 func (d *Daily) Flush() {
 	d.mu.Lock()
 	if d.log != nil {
 		d.handOver()
 	}
+	last := d.last
 	d.mu.Unlock()
+	if last != nil {
+		_, _ = last.Wait(context.Background()) // lose has reported the error
+	}
 	d.watches.Wait()
 }
 
@@ -159,46 +165,45 @@ func (d *Daily) handOver() {
 		d.timer.Stop()
 		d.timer = nil
 	}
-	var last *Ticket
-	replaced := map[string]*Ticket{}
+	var replaced map[string]*Ticket
 	for _, q := range d.waiting {
-		last = d.log.Append(q.record, q.call != "")
-		if q.call != "" {
-			replaced[q.call] = last
+		d.last = d.log.Append(q.record, q.call != "")
+		if q.call == "" {
+			continue
 		}
+		if replaced == nil {
+			replaced = map[string]*Ticket{}
+		}
+		replaced[q.call] = d.last
 	}
 	clear(d.waiting)
 	d.waiting = d.waiting[:0]
-	if last != nil {
-		d.watches.Go(func() { d.watch(last, replaced) })
+	if replaced != nil {
+		d.watches.Go(func() { d.watch(replaced) })
 	}
 }
 
-// watch waits for the outcome of a batch, and reports it.
-func (d *Daily) watch(last *Ticket, replaced map[string]*Ticket) {
+// watch waits for the outcome of records that were passed to Replace, and reports it.
+func (d *Daily) watch(replaced map[string]*Ticket) {
 	var stored, failed []string
 	for call, ticket := range replaced {
 		if _, err := ticket.Wait(context.Background()); err != nil {
+			d.failed.Store(true)
 			failed = append(failed, call)
 		} else {
 			stored = append(stored, call)
 		}
 	}
-	if len(replaced) > 0 && d.OnReplaced != nil {
+	if d.OnReplaced != nil {
 		d.OnReplaced(stored, failed)
 	}
-	_, err := last.Wait(context.Background())
-	if err == nil && failed == nil {
-		return
-	}
-	d.mu.Lock()
-	d.failed = true
-	report := err != nil && d.OnLost != nil && time.Since(d.reportedAt) > time.Minute
-	if report {
-		d.reportedAt = time.Now()
-	}
-	d.mu.Unlock()
-	if report {
+}
+
+// lose reports that records were lost that no caller waited for.
+func (d *Daily) lose(err error) {
+	d.failed.Store(true)
+	at, now := d.reportedAt.Load(), time.Now().UnixNano()
+	if d.OnLost != nil && now-at > int64(time.Minute) && d.reportedAt.CompareAndSwap(at, now) {
 		d.OnLost(err)
 	}
 }
@@ -218,7 +223,7 @@ func (d *Daily) switchTo(day string) error {
 	}
 	d.day = day
 	d.log = New(Options{
-		Files: d.Files, Name: audit.FileOf(day), Format: JSONLines, Place: d.Place,
+		Files: d.Files, Name: audit.FileOf(day), Format: JSONLines, Place: d.Place, Lost: d.lose,
 		Seal: func(b, prev []byte, _ int64, record []byte) []byte {
 			if prev == nil {
 				return audit.AppendSealed(b, genesis, record)
