@@ -43,7 +43,7 @@ func newFolderBed(t *testing.T, random *rand.Rand) *faultBed {
 	s := newWorkspace(t, nil)
 	canMount := mountOwn(t, s.root, "300m")
 	b, one := newLocalBed(s, random)
-	away := []disturbance{one.moveAway(".remit/library")}
+	away := []disturbance{one.moveAway(".remit/library"), one.moveAway(".claude"), one.moveAway(".claude/memory")}
 	if canMount {
 		away = append(away, one.unmount(".remit"))
 	} else {

@@ -92,6 +92,11 @@ var faults = []fault{
 		s.remove("library")
 		s.check(os.Mkdir(filepath.Join(s.base, "library"), 0o700))
 	}, "books", "has lost its id", "books"},
+	{"memory files deleted", func(s *storages) { s.remove("root/.claude") }, "memory", "is missing", "memory"},
+	{"memory files replaced", func(s *storages) {
+		s.remove("root/.claude/memory")
+		s.check(os.Mkdir(filepath.Join(s.base, "root/.claude/memory"), 0o700))
+	}, "memory", "has lost all memory files", "memory"},
 	{"database deleted", func(s *storages) { s.remove("data/remit.db") }, "database", "is missing", "database"},
 	{"database of 0 bytes", func(s *storages) { s.editFile("data/remit.db", func([]byte) []byte { return nil }) }, "database", "is empty", "database"},
 	{"database cut", func(s *storages) {

@@ -20,7 +20,8 @@ func TestGoOnWithNewData(t *testing.T) {
 		"database": {func(s *storages) {
 			s.editFile("data/remit.db", func(data []byte) []byte { return data[:len(data)/2] })
 		}, taskWrite},
-		"data folder": {func(s *storages) { s.remove("data") }, memoryWrite},
+		"data folder":  {func(s *storages) { s.remove("data") }, memoryWrite},
+		"memory files": {func(s *storages) { s.remove("root/.claude") }, memoryWrite},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -61,11 +61,11 @@ func locationOf(address string) string {
 
 // mayCreate returns an error if the database must exist already.
 func (a *anchor) mayCreate() error {
-	state, err := a.file.State()
+	known, err := a.file.DataID(a.location)
 	if err != nil {
 		return unreadable(err)
 	}
-	if state.Data[a.location] != "" {
+	if known != "" {
 		return doubt(fixNewData, "The database of this workspace is missing: it was deleted or moved, or its volume is not mounted")
 	}
 	return nil
@@ -78,11 +78,10 @@ func (a *anchor) inspect(ctx context.Context) error {
 	a.mu.Lock()
 	used := a.seen != ""
 	a.mu.Unlock()
-	state, err := a.file.State()
+	known, err := a.file.DataID(a.location)
 	if err != nil {
 		return unreadable(err)
 	}
-	known := state.Data[a.location]
 	if isNew := known == "" && !used; isNew && a.shared || !a.shared && a.database.stat() == nil {
 		return nil
 	}
@@ -103,7 +102,8 @@ func (a *anchor) inspect(ctx context.Context) error {
 
 // expects reports whether the database must exist.
 func (a *anchor) expects() bool {
-	return a.mayCreate() != nil
+	known, err := a.file.DataID(a.location)
+	return known != "" || err != nil
 }
 
 func unreadable(err error) error {
@@ -237,7 +237,7 @@ func (a *anchor) noteSequence(ctx context.Context, db *sqlstore.DB, meta sqlstor
 
 // check returns an error if the database is in doubt. It costs little while the database is open.
 func (a *anchor) check(ctx context.Context) error {
-	if !a.database.exists() {
+	if a.database.isValid() || !a.database.exists() {
 		return nil
 	}
 	_, err := a.database.open(ctx)

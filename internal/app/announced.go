@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -279,7 +280,7 @@ func (a *App) newAnnouncements() *announcements {
 			return a.books
 		}}, err
 	}
-	n.ready = func() error { return a.records.Ready(time.Now()) }
+	n.ready = func() error { return errors.Join(a.records.Ready(time.Now()), a.storage.checkMemory()) }
 	if a.database.isShared() {
 		n.list = sqlstore.Source(a.database.open).Announcers(a.process.id, announceLease)
 	} else {

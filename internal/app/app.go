@@ -49,9 +49,6 @@ const Version = "0.1.0"
 // started is when the program started, for its metrics.
 var started = time.Now()
 
-// memoryFolder is the folder of the memory files within the root.
-const memoryFolder = ".claude/memory"
-
 // Main runs one command line and returns the exit code.
 func Main(args []string, env func(string) (string, bool), in io.Reader, out, errOut io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -191,7 +188,8 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	if store.isShared() {
 		a.storage, store.records = sharedStorage(root, store.open, a.reportLost)
 	} else {
-		a.storage = localStorage(s, root, data, a.process, store, a.reportLost)
+		memory := a.anchor.memoryFiles(root, learning.MemoryFiles(known))
+		a.storage = localStorage(s, root, data, memory, a.process, store, a.reportLost)
 	}
 	store.outbox = a.storage.outbox
 	store.outbox.Sweep = a.sweepOutbox

@@ -30,7 +30,8 @@ type dataFolder struct {
 // identify makes the folder one that must stay the same once something was acknowledged as stored
 // in it.
 func (d *dataFolder) identify(known storageid.Memory) {
-	d.id = &storageid.Folder{Path: d.path, OpenID: d.openID, Memory: known, Refuse: refuseStorage("The data folder of this workspace")}
+	id := storageid.IDFile{Folder: d.path, Open: d.openID}
+	d.id = &storageid.Folder{Path: d.path, ID: id, Memory: known, Refuse: refuseStorage("The data folder of this workspace")}
 }
 
 func (d *dataFolder) openID(create bool) (*os.File, error) {

@@ -330,7 +330,7 @@ var _ engine.Approver = (*approvals)(nil)
 // the mode "ask" needs the store.
 func (a *approvals) Pass(ctx context.Context, s approval.Subject, ask approval.Asker) (passed approval.Passed, err error) {
 	gate := &approval.Gate{Mode: a.mode, Page: a.page, OnRequest: a.notify, Now: steadyNow}
-	if a.mode != approval.Auto && a.mode != approval.Deny { // also if no mode is set
+	if a.asks() {
 		if s.Workspace, err = a.anchor.Place(); err != nil {
 			return passed, approval.StoreUnavailable(s, err)
 		}
@@ -346,6 +346,9 @@ func (a *approvals) Pass(ctx context.Context, s approval.Subject, ask approval.A
 	return gate.Pass(ctx, s, ask)
 }
 
+// asks reports whether people decide, also if no mode is set.
+func (a *approvals) asks() bool { return a.mode != approval.Auto && a.mode != approval.Deny }
+
 func (a *approvals) open(ctx context.Context) (approval.Store, error) {
 	db, secret, err := a.database.sealed(ctx)
 	if err != nil {
@@ -359,6 +362,9 @@ func (a *approvals) open(ctx context.Context) (approval.Store, error) {
 // needsPasskey reports whether approvals must be signed. If that is not known, they cannot be given
 // without a signature either.
 func (a *approvals) needsPasskey(ctx context.Context) bool {
+	if !a.asks() {
+		return false
+	}
 	required, err := a.passkeys.Required(ctx)
 	return required || err != nil
 }

@@ -20,7 +20,7 @@ var _ cli.Checker = (*App)(nil)
 // one short text to the embedding service, if one is configured.
 func (a *App) Checks(ctx context.Context, thorough bool) []cli.Check {
 	checks := []cli.Check{
-		a.checkData(),
+		a.checkData(), checkStorage("memory", "the folder of the memory files is that of this workspace", a.storage.checkMemory()),
 		a.checkDatabase(ctx, thorough), a.checkAudit(ctx, thorough), a.checkBooks(ctx), a.checkEmbeddings(ctx), a.checkKeys(),
 	}
 	if a.database.isShared() {

@@ -118,6 +118,9 @@ func (m *moment) close() {
 // memoryFiles lists the memory files of the workspace. It waits until no entry is being written to
 // a file before it takes its size.
 func (a *App) memoryFiles() ([]memoryFile, error) {
+	if err := a.storage.checkMemory(); err != nil {
+		return nil, err
+	}
 	entries, err := os.ReadDir(filepath.Join(a.settings.Root, filepath.FromSlash(memoryFolder)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -57,6 +57,13 @@ func (o *opener[T]) open(ctx context.Context) (value T, err error) {
 	}
 }
 
+// isValid reports whether the resource is open and can still be used.
+func (o *opener[T]) isValid() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.last != nil && o.last.isDone() && o.last.err == nil && o.valid(o.last.value)
+}
+
 // forgetFailure makes the next caller try again at once.
 func (o *opener[T]) forgetFailure() {
 	o.mu.Lock()

@@ -20,6 +20,7 @@ import (
 	"remit/internal/engine/audit/auditindex"
 	"remit/internal/engine/ratelimit"
 	"remit/internal/frontends/cli"
+	"remit/internal/storageid"
 	"remit/internal/stores/memlog"
 	"remit/internal/stores/sqlstore"
 	"remit/internal/stores/workspace"
@@ -55,8 +56,11 @@ type storage struct {
 const sharedPlace = "shared"
 
 // localStorage stores everything on this machine.
-func localStorage(s cli.Settings, root *workspace.Root, data *dataFolder, process *process, database *database, lost func(error)) *storage {
-	memory := filesOf(root)
+func localStorage(
+	s cli.Settings, root *workspace.Root, data *dataFolder, memory *storageid.Folder, process *process, database *database, lost func(error),
+) *storage {
+	entries := filesOf(root)
+	entries.Place = memory
 	folder := os.DirFS(filepath.Join(s.Data, "audit"))
 	files := preparedFiles{data, "audit"}
 	daily := &memlog.Daily{Files: files, Folder: folder, Place: data.id, OnLost: lost}
@@ -73,18 +77,16 @@ func localStorage(s cli.Settings, root *workspace.Root, data *dataFolder, proces
 	}
 	daily.OnReplaced = records.Replaced
 	return &storage{
-		place: workspace.RealPath(s.Root), memory: memory, records: records, audit: audit.Folder{FS: folder},
+		place: workspace.RealPath(s.Root), memory: entries, records: records, audit: audit.Folder{FS: folder},
 		outbox: outbox, sweep: records.Sweep, drain: records.Drain,
 		source: source, limiter: ratelimit.NewMemory(),
-		checkPath: func(name string, policy *contract.PathPolicy) (engine.File, error) {
-			return orNil(root.CheckPath(name, policy))
-		},
-		checkMemory: memory.Ready, checkRecords: data.check,
+		checkPath:   checkLocal(root, memory),
+		checkMemory: memory.Check, checkRecords: data.check,
 		flush: func(ctx context.Context) error {
 			daily.Flush()
 			return syncRecords(ctx, audit.Folder{FS: folder}, files)
 		},
-		memoryEnd: memory, recordsEnd: records,
+		memoryEnd: &localMemory{entries, memory}, recordsEnd: records,
 	}
 }
 
@@ -101,6 +103,18 @@ func sharedStorage(root *workspace.Root, database sqlstore.Source, lost func(err
 		checkMemory: func() error { return nil }, checkRecords: func() error { return nil },
 		memoryEnd: memory, recordsEnd: records,
 	}, records
+}
+
+// localMemory ends the use of memory files.
+type localMemory struct {
+	*memlog.Memory
+	folder *storageid.Folder
+}
+
+// Close writes what is queued and stops holding the folder open.
+func (m *localMemory) Close() error {
+	defer m.folder.Close()
+	return m.Memory.Close()
 }
 
 // localRecords stores the records of this process in files.
@@ -176,7 +190,7 @@ func recordSource(s cli.Settings) string {
 
 // filesOf returns the memory files of a workspace.
 func filesOf(root *workspace.Root) *memlog.Memory {
-	return &memlog.Memory{Files: root, Reader: root, Folder: memoryFolder, Path: root.Path(memoryFolder), Check: root.Check}
+	return &memlog.Memory{Files: root, Reader: root, Folder: memoryFolder}
 }
 
 // orNil converts a nil *workspace.File to a nil interface.

@@ -2,6 +2,7 @@ package app
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -22,13 +23,15 @@ type knownID struct {
 
 // The locations of storages in the anchor begin so, unlike those of databases.
 const (
-	dataLocation  = "data "
-	booksLocation = "books "
+	dataLocation   = "data "
+	booksLocation  = "books "
+	memoryLocation = "memory "
 )
 
 // isDatabase reports whether a location in the anchor is that of a database.
 func isDatabase(location string) bool {
-	return !strings.HasPrefix(location, dataLocation) && !strings.HasPrefix(location, booksLocation)
+	isStorage := func(prefix string) bool { return strings.HasPrefix(location, prefix) }
+	return !slices.ContainsFunc([]string{dataLocation, booksLocation, memoryLocation}, isStorage)
 }
 
 // knownData returns what is known about the data folder.
@@ -46,13 +49,13 @@ func (k *knownID) Known() (string, error) {
 	if k.anchor == nil {
 		return "", nil
 	}
-	state, err := k.anchor.file.State()
+	id, err := k.anchor.file.DataID(k.location)
 	if err != nil {
 		return "", unreadable(err)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if id := state.Data[k.location]; id != "" || k.anchored {
+	if id != "" || k.anchored {
 		return id, nil // a person may have decided that it is forgotten
 	}
 	return k.seen, nil

@@ -25,17 +25,25 @@ type Memory interface {
 	Record(id string) error
 }
 
-// Folder is a folder that holds a file with its id. It is safe for concurrent use, also by several
-// processes.
+// Identifier finds the id of a folder.
+type Identifier interface {
+	// ID returns the id of the folder, or "" if it has none.
+	ID() (string, error)
+	// MakeID returns the id of the folder, and gives it one if it has none. It is called before
+	// something is stored in the folder.
+	MakeID() (string, error)
+	// Lost names what a folder without an id has lost.
+	Lost() string
+}
+
+// Folder is the folder of a storage. It is safe for concurrent use, also by several processes.
 //
 // While the folder is known, Folder holds it open: a folder that is made again may get the number
 // of a deleted one, but not that of an open one. So comparing the two is enough as long as they are
-// equal, and the file with the id decides otherwise.
+// equal, and the id decides otherwise.
 type Folder struct {
-	Path string
-	// OpenID opens the file with the id. With create, it opens the file for appending, and creates
-	// it and the folder if they are missing.
-	OpenID func(create bool) (*os.File, error)
+	Path   string
+	ID     Identifier
 	Memory Memory
 	// Refuse returns the error for callers. why continues a sentence that begins with the name of
 	// the storage.
@@ -74,7 +82,7 @@ func (f *Folder) Claim() error {
 	if err := f.look(); err != nil || f.held != nil {
 		return err
 	}
-	id, err := f.makeID()
+	id, err := f.ID.MakeID()
 	if err == nil {
 		err = f.Memory.Record(id)
 	}
@@ -127,7 +135,7 @@ func (f *Folder) look() error {
 	f.newAt = time.Time{}
 	id := ""
 	if err = f.hold(); err == nil {
-		id, err = f.readID()
+		id, err = f.ID.ID()
 	}
 	switch {
 	case err == nil && id == known && f.isHeld():
@@ -137,7 +145,7 @@ func (f *Folder) look() error {
 	case err != nil:
 		err = f.Refuse("cannot be read (" + reason(err) + ")")
 	case id == "":
-		err = f.Refuse("has lost its id: another folder is in its place, or its volume is not mounted")
+		err = f.Refuse("has lost " + f.ID.Lost() + ": another folder is in its place, or its volume is not mounted")
 	default:
 		err = f.Refuse("is not the one that was used before")
 	}
@@ -174,9 +182,17 @@ func (f *Folder) hold() error {
 	return nil
 }
 
-// readID returns the id in the folder, or "" if it has none.
-func (f *Folder) readID() (string, error) {
-	file, err := f.OpenID(false)
+// IDFile is a file with the id of the folder that holds it.
+type IDFile struct {
+	Folder string // its path
+	// Open opens the file. With create, it opens the file for appending, and creates it and the
+	// folder if they are missing.
+	Open func(create bool) (*os.File, error)
+}
+
+// ID implements Identifier.
+func (i IDFile) ID() (string, error) {
+	file, err := i.Open(false)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
@@ -187,10 +203,12 @@ func (f *Folder) readID() (string, error) {
 	return Read(file)
 }
 
-// makeID returns the id in the folder, and gives it one if it has none. If several processes do so
-// at once, the first line counts.
-func (f *Folder) makeID() (id string, err error) {
-	file, err := f.OpenID(true)
+// Lost implements Identifier.
+func (IDFile) Lost() string { return "its id" }
+
+// MakeID implements Identifier. If several processes make an id at once, the first line counts.
+func (i IDFile) MakeID() (id string, err error) {
+	file, err := i.Open(true)
 	if err != nil {
 		return "", fmt.Errorf("open the id of a folder: %w", err)
 	}
@@ -202,7 +220,7 @@ func (f *Folder) makeID() (id string, err error) {
 	if _, err = file.WriteString("\n" + New() + "\n"); err != nil {
 		return "", fmt.Errorf("write the id of a folder: %w", err)
 	}
-	if err := errors.Join(file.Sync(), filelock.SyncFolder(f.Path)); err != nil {
+	if err := errors.Join(file.Sync(), filelock.SyncFolder(i.Folder)); err != nil {
 		return "", fmt.Errorf("write the id of a folder: %w", err)
 	}
 	return Read(io.NewSectionReader(file, 0, maxFile))

@@ -35,7 +35,7 @@ func newFolder(t *testing.T, path string, known storageid.Memory) *storageid.Fol
 	t.Helper()
 	f := &storageid.Folder{
 		Path: path, Memory: known,
-		OpenID: func(create bool) (*os.File, error) {
+		ID: storageid.IDFile{Folder: path, Open: func(create bool) (*os.File, error) {
 			name := filepath.Join(path, "id")
 			if !create {
 				return os.Open(name)
@@ -44,7 +44,7 @@ func newFolder(t *testing.T, path string, known storageid.Memory) *storageid.Fol
 				return nil, err
 			}
 			return os.OpenFile(name, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
-		},
+		}},
 		Refuse: func(why string) error { return errors.New("the folder " + why) },
 	}
 	t.Cleanup(f.Close)

@@ -13,7 +13,8 @@ import (
 // Identify gives the folder an id with the first write. From then on no other folder counts in its
 // place: not the empty mount point of a volume, and none that was made anew.
 func (d *Disk) Identify(known storageid.Memory, refuse func(why string) error) {
-	d.id = &storageid.Folder{Path: filepath.Join(d.dir, filepath.FromSlash(d.below)), OpenID: d.openID, Memory: known, Refuse: refuse}
+	folder := filepath.Join(d.dir, filepath.FromSlash(d.below))
+	d.id = &storageid.Folder{Path: folder, ID: storageid.IDFile{Folder: folder, Open: d.openID}, Memory: known, Refuse: refuse}
 }
 
 // Close stops holding the folder open.

@@ -100,6 +100,16 @@ func (a *Anchor) State() (State, error) {
 	return a.facts.clone(), nil
 }
 
+// DataID returns the id of the storage at a location, or "" if none is known.
+func (a *Anchor) DataID(location string) (string, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.refresh(); err != nil {
+		return "", err
+	}
+	return a.facts.Data[location], nil
+}
+
 func (s State) clone() State {
 	s.Data, s.Planned = cloneMap(s.Data), cloneMap(s.Planned)
 	return s

@@ -315,7 +315,7 @@ func TestTip(t *testing.T) {
 			t.Errorf("%+v, error %v, want %+v", got, err, want)
 		}
 	}
-	file := filepath.Join(w.dir(), tipFile)
+	file := filepath.Join(w.dir, tipFile)
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

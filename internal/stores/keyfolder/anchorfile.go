@@ -18,7 +18,7 @@ import (
 	"remit/internal/filelock"
 )
 
-func (a *Anchor) path() string { return filepath.Join(a.workspace.dir(), "anchor") }
+func (a *Anchor) path() string { return filepath.Join(a.workspace.dir, "anchor") }
 
 func (a *Anchor) mac(key []byte, before string, l line) string {
 	fields := append([]string{

@@ -18,20 +18,18 @@ import (
 type Workspace struct {
 	folder *Folder
 	root   string // the real path
+	dir    string // the folder of the documents
 }
 
 // Workspace returns the documents about the workspace with this real path.
-func (f *Folder) Workspace(root string) *Workspace { return &Workspace{f, root} }
-
-// dir returns the folder of the workspace.
-func (w *Workspace) dir() string {
-	sum := sha256.Sum256([]byte(identity.Seal(nil, "workspace 1", w.root)))
-	return filepath.Join(w.folder.path, "workspaces", hex.EncodeToString(sum[:16]))
+func (f *Folder) Workspace(root string) *Workspace {
+	sum := sha256.Sum256([]byte(identity.Seal(nil, "workspace 1", root)))
+	return &Workspace{f, root, filepath.Join(f.path, "workspaces", hex.EncodeToString(sum[:16]))}
 }
 
 // Name returns the path of a document within the key folder, for messages.
 func (w *Workspace) Name(document string) string {
-	return "workspaces/" + filepath.Base(w.dir()) + "/" + document
+	return "workspaces/" + filepath.Base(w.dir) + "/" + document
 }
 
 // maxDocument bounds the size of a document.
@@ -51,7 +49,7 @@ func (w *Workspace) Read(name string) ([]byte, error) {
 	if w.folder.path == "" {
 		return nil, nil // nothing could be stored
 	}
-	file := filepath.Join(w.dir(), name)
+	file := filepath.Join(w.dir, name)
 	info, err := os.Lstat(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -82,14 +80,14 @@ func (w *Workspace) Write(name string, content []byte) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(w.dir(), 0o700); err != nil {
+	if err := os.MkdirAll(w.dir, 0o700); err != nil {
 		return fmt.Errorf("store in the key folder: %w", err)
 	}
 	data, err := json.Marshal(document{1, w.root, content, w.seal(key, name, content)})
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", name, err)
 	}
-	file := filepath.Join(w.dir(), name)
+	file := filepath.Join(w.dir, name)
 	temporary, err := writeTemporary(file, append(data, '\n'))
 	if err == nil {
 		err = os.Rename(temporary, file)
@@ -108,7 +106,7 @@ func (w *Workspace) Remove(name string) error {
 	if unlock, err := w.Lock(); err == nil { // otherwise nobody else can write either
 		defer unlock()
 	}
-	if err := os.Remove(filepath.Join(w.dir(), name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(filepath.Join(w.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove from the key folder: %w", err)
 	}
 	return nil
@@ -124,10 +122,10 @@ func (w *Workspace) Lock() (unlock func(), err error) {
 	if err := w.folder.Check(); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(w.dir(), 0o700); err != nil {
+	if err := os.MkdirAll(w.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("store in the key folder: %w", err)
 	}
-	f, err := os.OpenFile(filepath.Join(w.dir(), "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := os.OpenFile(filepath.Join(w.dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock the key folder: %w", err)
 	}
@@ -140,7 +138,7 @@ func (w *Workspace) Lock() (unlock func(), err error) {
 
 // CopyDocuments takes over the documents of another path of the workspace.
 func (w *Workspace) CopyDocuments(from *Workspace) error {
-	files, err := filepath.Glob(filepath.Join(from.dir(), "*.json"))
+	files, err := filepath.Glob(filepath.Join(from.dir, "*.json"))
 	if err != nil {
 		return fmt.Errorf("list documents: %w", err)
 	}

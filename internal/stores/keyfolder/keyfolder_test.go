@@ -183,7 +183,7 @@ func TestDocuments(t *testing.T) {
 	if content, err := w.Read("a.json"); string(content) != `{"x":1}` || err != nil {
 		t.Errorf("%q, error %v", content, err)
 	}
-	stored := filepath.Join(w.dir(), "a.json")
+	stored := filepath.Join(w.dir, "a.json")
 	copyTo := func(target string) error {
 		data, err := os.ReadFile(stored)
 		if err != nil {
@@ -200,8 +200,8 @@ func TestDocuments(t *testing.T) {
 		from  *Workspace
 		file  string
 	}{
-		"of another workspace": {func() error { return copyTo(filepath.Join(other.dir(), "a.json")) }, other, "a.json"},
-		"of another name":      {func() error { return copyTo(filepath.Join(w.dir(), "b.json")) }, w, "b.json"},
+		"of another workspace": {func() error { return copyTo(filepath.Join(other.dir, "a.json")) }, other, "a.json"},
+		"of another name":      {func() error { return copyTo(filepath.Join(w.dir, "b.json")) }, w, "b.json"},
 		"changed": {func() error {
 			data, err := os.ReadFile(stored)
 			if err != nil {

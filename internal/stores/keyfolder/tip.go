@@ -32,7 +32,7 @@ func (w *Workspace) Tip() (t Tip, err error) {
 	if w.folder.path == "" {
 		return t, nil
 	}
-	text, err := os.ReadFile(filepath.Join(w.dir(), tipFile))
+	text, err := os.ReadFile(filepath.Join(w.dir, tipFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return t, nil
 	}
@@ -45,7 +45,7 @@ func (w *Workspace) Tip() (t Tip, err error) {
 	}
 	var d document
 	if err := json.Unmarshal(text, &d); err != nil || d.MAC != w.seal(key, tipFile, d.Content) || json.Unmarshal(d.Content, &t) != nil {
-		return t, fmt.Errorf("%s was changed, or written with another key", filepath.Join(w.dir(), tipFile))
+		return t, fmt.Errorf("%s was changed, or written with another key", filepath.Join(w.dir, tipFile))
 	}
 	return t, nil
 }
@@ -68,10 +68,10 @@ func (w *Workspace) SetTip(t Tip) error {
 		return fmt.Errorf("encode the tip: %w", err)
 	}
 	text = append(text, bytes.Repeat([]byte(" "), tipSize-1-len(text))...)
-	if err := os.MkdirAll(w.dir(), 0o700); err != nil {
+	if err := os.MkdirAll(w.dir, 0o700); err != nil {
 		return fmt.Errorf("store the tip: %w", err)
 	}
-	file, err := os.OpenFile(filepath.Join(w.dir(), tipFile), os.O_CREATE|os.O_WRONLY, 0o600)
+	file, err := os.OpenFile(filepath.Join(w.dir, tipFile), os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("store the tip: %w", err)
 	}
@@ -81,7 +81,7 @@ func (w *Workspace) SetTip(t Tip) error {
 
 // ForgetTip removes the tip, because a person has given up the records.
 func (w *Workspace) ForgetTip() error {
-	err := os.Remove(filepath.Join(w.dir(), tipFile))
+	err := os.Remove(filepath.Join(w.dir, tipFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("forget the tip: %w", err)
 	}

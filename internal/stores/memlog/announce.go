@@ -16,32 +16,11 @@ import (
 // runs in the goroutine of the caller, so that the records of many calls share a sync, while the
 // log writes the entries before.
 func (t *Ticket) announce(ctx context.Context, e *audit.Effect, c audit.Change) {
-	defer close(t.announced)
-	t.step, t.refusal = e.Begin(ctx, c)
-}
-
-// isAnnounced reports whether an entry may be taken.
-func (t *Ticket) isAnnounced() bool {
-	if t.announced == nil {
-		return true
-	}
-	select {
-	case <-t.announced:
-		return true
-	default:
-		return false
-	}
-}
-
-// awaitAnnounced waits until the first entry may be taken. Later ones wait for it, because entries
-// keep their order.
-func (l *Log) awaitAnnounced() {
-	l.mu.Lock()
-	first := l.queue.first
-	l.mu.Unlock()
-	if first.announced != nil {
-		<-first.announced
-	}
+	step, refusal := e.Begin(ctx, c)
+	t.log.mu.Lock()
+	defer t.log.mu.Unlock()
+	t.step, t.refusal, t.announcing = step, refusal, false
+	t.log.work.Signal()
 }
 
 // changeOf describes an entry that will be appended to a file.
@@ -59,7 +38,7 @@ type fileEnd struct {
 	size int64
 }
 
-// noteEnd notes where the file ends after a batch.
+// noteEnd notes where the file ends, so that calls need not read it.
 func (l *Log) noteEnd() {
 	var end *fileEnd
 	if l.file.f != nil {
@@ -76,7 +55,7 @@ func (m *Memory) endOf(file string, l *Log) int64 {
 			return known.size
 		}
 	}
-	f, err := m.Reader.OpenRead(path.Join(m.Folder, file), &contract.PathPolicy{})
+	f, err := m.open(file, &contract.PathPolicy{})
 	if err != nil {
 		return 0
 	}

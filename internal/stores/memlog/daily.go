@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"remit/internal/engine/audit"
@@ -24,19 +25,21 @@ type Daily struct {
 	// they are on disk and when they could not be stored.
 	OnReplaced func(stored, failed []string)
 
-	mu         sync.Mutex
-	day        string
-	proved     string // the day whose file has been opened successfully
-	failed     bool   // a record could not be stored since then
-	log        *Log
-	waiting    []queued // records that no caller waits for and that are not in the log yet
-	handed     []*batch      // in the log, not reported yet, in order
-	reported   chan struct{} // of the newest batch: closed when it is reported
-	reporting  bool          // a goroutine reports them
-	timer      *time.Timer
-	closed     bool
-	err        error
-	reportedAt time.Time // when OnLost was last called
+	mu        sync.Mutex
+	day       string
+	proved    string // the day whose file has been opened successfully
+	log       *Log
+	waiting   []queued      // records that no caller waits for and that are not in the log yet
+	last      *Ticket       // the last of those that are in the log
+	handed    []*batch      // in the log, not reported yet, in order
+	reported  chan struct{} // of the newest batch: closed when it is reported
+	reporting bool          // a goroutine reports them
+	timer     *time.Timer
+	closed    bool
+	err       error
+
+	failed     atomic.Bool  // a record could not be stored since the file was opened
+	reportedAt atomic.Int64 // when OnLost was last called, in Unix nanoseconds
 }
 
 var _ audit.Storage = (*Daily)(nil)
@@ -47,10 +50,9 @@ type queued struct {
 	call   string // of a record that takes the place of one in the outbox
 }
 
-// batch is queued records that were appended to the log at once.
+// batch is the records of Replace that were appended to the log at once.
 type batch struct {
-	last     *Ticket
-	replaced map[string]*Ticket // of the records of Replace, by call
+	replaced map[string]*Ticket // by call
 	reported chan struct{}      // closed when OnReplaced has returned
 }
 
@@ -66,14 +68,14 @@ func (d *Daily) Ready(day string) error {
 	if d.closed {
 		return ErrClosed
 	}
-	if err := d.switchTo(day); err != nil || d.proved == d.day && !d.failed {
+	if err := d.switchTo(day); err != nil || d.proved == d.day && !d.failed.Load() {
 		return err
 	}
-	if d.failed {
+	if d.failed.Load() {
 		if err := d.checkSpace(); err != nil {
 			return fmt.Errorf("check disk space for audit records: %w", err)
 		}
-		d.failed = false
+		d.failed.Store(false)
 	}
 	file, err := d.Files.OpenAppend(audit.FileOf(d.day))
 	if err != nil {
@@ -119,9 +121,7 @@ func (d *Daily) Append(day string, record []byte, durable bool) (func(context.Co
 	return func(ctx context.Context) error {
 		_, err := ticket.Wait(ctx)
 		if err != nil {
-			d.mu.Lock()
-			defer d.mu.Unlock()
-			d.failed = true
+			d.failed.Store(true)
 		}
 		return err
 	}, nil
@@ -152,14 +152,18 @@ func (d *Daily) enqueue(q queued) {
 	}
 }
 
-// Flush writes what is queued. It returns when OnReplaced has returned for all of it.
+// Flush writes what is queued. It returns when all of it is written, and OnReplaced has returned
+// for it.
 func (d *Daily) Flush() {
 	d.mu.Lock()
 	if d.log != nil {
 		d.handOver()
 	}
-	reported := d.reported
+	last, reported := d.last, d.reported
 	d.mu.Unlock()
+	if last != nil {
+		_, _ = last.Wait(context.Background()) // lose has reported the error
+	}
 	if reported != nil {
 		<-reported
 	}
@@ -171,22 +175,22 @@ func (d *Daily) handOver() {
 		d.timer.Stop()
 		d.timer = nil
 	}
-	if len(d.waiting) == 0 {
-		return
-	}
-	b := &batch{reported: make(chan struct{})}
+	var b *batch
 	for _, q := range d.waiting {
-		b.last = d.log.Append(q.record, q.call != "")
+		d.last = d.log.Append(q.record, q.call != "")
 		if q.call == "" {
 			continue
 		}
-		if b.replaced == nil {
-			b.replaced = make(map[string]*Ticket, len(d.waiting))
+		if b == nil {
+			b = &batch{map[string]*Ticket{}, make(chan struct{})}
 		}
-		b.replaced[q.call] = b.last
+		b.replaced[q.call] = d.last
 	}
 	clear(d.waiting)
 	d.waiting = d.waiting[:0]
+	if b == nil {
+		return
+	}
 	d.handed, d.reported = append(d.handed, b), b.reported
 	if !d.reporting {
 		d.reporting = true
@@ -216,26 +220,22 @@ func (d *Daily) reportBatch(b *batch) {
 	var stored, failed []string
 	for call, ticket := range b.replaced {
 		if _, err := ticket.Wait(context.Background()); err != nil {
+			d.failed.Store(true)
 			failed = append(failed, call)
 		} else {
 			stored = append(stored, call)
 		}
 	}
-	if len(b.replaced) > 0 && d.OnReplaced != nil {
+	if d.OnReplaced != nil {
 		d.OnReplaced(stored, failed)
 	}
-	_, err := b.last.Wait(context.Background())
-	if err == nil && failed == nil {
-		return
-	}
-	d.mu.Lock()
-	d.failed = true
-	isDue := err != nil && d.OnLost != nil && time.Since(d.reportedAt) > time.Minute
-	if isDue {
-		d.reportedAt = time.Now()
-	}
-	d.mu.Unlock()
-	if isDue {
+}
+
+// lose reports that records were lost that no caller waited for.
+func (d *Daily) lose(err error) {
+	d.failed.Store(true)
+	at, now := d.reportedAt.Load(), time.Now().UnixNano()
+	if d.OnLost != nil && now-at > int64(time.Minute) && d.reportedAt.CompareAndSwap(at, now) {
 		d.OnLost(err)
 	}
 }
@@ -255,7 +255,7 @@ func (d *Daily) switchTo(day string) error {
 	}
 	d.day = day
 	d.log = New(Options{
-		Files: d.Files, Name: audit.FileOf(day), Format: JSONLines, Place: d.Place,
+		Files: d.Files, Name: audit.FileOf(day), Format: JSONLines, Place: d.Place, Lost: d.lose,
 		Seal: func(b, prev []byte, _ int64, record []byte) []byte {
 			if prev == nil {
 				return audit.AppendSealed(b, genesis, record)

@@ -21,9 +21,10 @@ type file struct {
 	Options
 	sync func(*os.File) error // replaced by tests, to simulate a failing disk
 
-	f     *os.File    // nil until opened, and after any failure
-	info  os.FileInfo // identifies f
-	named bool        // the directory entry of f is durable too
+	f       *os.File    // nil until opened, and after any failure
+	info    os.FileInfo // identifies f
+	named   bool        // the directory entry of f is durable too
+	claimed bool        // the place of f knows that something durable is stored there
 
 	known wholeLines // the complete lines in f
 	open  int64      // bytes after them, of a last line that only lacks its newline
@@ -32,10 +33,11 @@ type file struct {
 
 // begin locks the file that the name refers to, and examines its content.
 func (s *file) begin() error {
-	if err := s.lock(); err != nil {
+	now, err := s.lock()
+	if err != nil {
 		return err
 	}
-	return s.examine()
+	return s.examine(now)
 }
 
 // end unlocks the file. After a failure, nothing known about the file can be trusted: it is closed,
@@ -63,31 +65,46 @@ func (s *file) close() error {
 	return err
 }
 
-// lock locks the file. If the file was renamed, deleted or replaced meanwhile, it locks the file
-// that now has the name.
-func (s *file) lock() error {
+// lock locks the file, and returns its state. If the file was renamed, deleted or replaced
+// meanwhile, it locks the file that now has the name.
+func (s *file) lock() (os.FileInfo, error) {
 	if s.f == nil {
 		f, err := s.openFile()
 		if err != nil {
-			return fmt.Errorf("open: %w", err)
+			return nil, fmt.Errorf("open: %w", err)
 		}
 		if err := s.adopt(f); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	for {
 		if err := filelock.Lock(s.f); err != nil {
-			return fmt.Errorf("lock: %w", err)
+			return nil, fmt.Errorf("lock: %w", err)
+		}
+		if now := s.atPath(); now != nil {
+			return now, nil
 		}
 		next, err := s.successor()
-		if err != nil || next == nil {
-			return err
+		if err != nil {
+			return nil, err
+		}
+		if next == nil {
+			return s.f.Stat()
 		}
 		_ = s.close() // everything acknowledged in it is synced
 		if err := s.adopt(next); err != nil {
-			return err
+			return nil, err
 		}
 	}
+}
+
+// atPath returns the state of our file if it is found under the path that was opened, and nil
+// otherwise. Then the path also leads to the folder of the file, so the place need not be checked.
+func (s *file) atPath() os.FileInfo {
+	if at, err := os.Lstat(s.f.Name()); err == nil && os.SameFile(at, s.info) {
+		return at
+	}
+	return nil
 }
 
 // openFile opens the file, and creates it if it is missing from the right folder.
@@ -109,17 +126,12 @@ func (s *file) adopt(f *os.File) error {
 		_ = f.Close() // nothing was written to it
 		return fmt.Errorf("check file type: %w", err)
 	}
-	s.f, s.info, s.named = f, info, false
+	s.f, s.info, s.named, s.claimed = f, info, false, s.Place == nil
 	return nil
 }
 
-// successor returns the file that the name refers to now, or nil if that is still our file. If our
-// file is found under the path that was opened, nothing else needs to be checked; otherwise Files
-// resolves the name.
+// successor returns the file that Files finds under the name now, or nil if that is still our file.
 func (s *file) successor() (*os.File, error) {
-	if at, err := os.Lstat(s.f.Name()); err == nil && os.SameFile(at, s.info) {
-		return nil, nil
-	}
 	next, err := s.openFile()
 	if err != nil {
 		return nil, fmt.Errorf("reopen: %w", err)
@@ -132,13 +144,15 @@ func (s *file) successor() (*os.File, error) {
 	return nil, err
 }
 
-// store writes a batch and sets the place of each ticket.
-func (s *file) store(batch []*Ticket) error {
+// store writes a batch and sets the place of each ticket. It calls written before the batch is
+// durable.
+func (s *file) store(batch []*Ticket, written func()) error {
 	durable := slices.ContainsFunc(batch, func(t *Ticket) bool { return t.durable })
-	if s.Place != nil {
-		if err := s.Place.Before(durable); err != nil {
+	if durable && !s.claimed {
+		if err := s.Place.Before(true); err != nil {
 			return err
 		}
+		s.claimed = true
 	}
 	next, err := s.encode(batch)
 	if err != nil {
@@ -151,17 +165,30 @@ func (s *file) store(batch []*Ticket) error {
 	if err := s.place(batch, start, next); err != nil {
 		return fmt.Errorf("read back: %w", err)
 	}
+	written()
 	if durable {
 		if err := s.flush(); err != nil {
 			return fmt.Errorf("sync: %w", err)
 		}
 	}
-	if durable && s.Place != nil {
+	return s.verify(durable)
+}
+
+// verify checks that a durable batch is found at its place, and notes the state of the file.
+func (s *file) verify(durable bool) (err error) {
+	now := s.atPath()
+	if now == nil && durable && s.Place != nil {
 		if err := s.Place.After(); err != nil {
 			return err
 		}
 	}
-	return s.known.stamp(s.f)
+	if now == nil {
+		if now, err = s.f.Stat(); err != nil {
+			return err
+		}
+	}
+	s.known.changed = now.ModTime()
+	return nil
 }
 
 // encode fills the buffer with a batch, and returns the line number after it.
@@ -194,8 +221,8 @@ func (s *file) encode(batch []*Ticket) (next int64, err error) {
 	return next, nil
 }
 
-// lastLine reads the line that a seal builds on, or returns nil if there is none. It is read again
-// for each batch: a seal must be based on the file, not on a copy in memory.
+// lastLine returns the line that a seal builds on, or nil if there is none. A seal must be based on
+// the file, so a copy in memory counts only if it was compared with the file under this lock.
 func (s *file) lastLine() ([]byte, error) {
 	from, to := s.known.last, s.known.size-1
 	if s.open > 0 {
@@ -203,6 +230,9 @@ func (s *file) lastLine() ([]byte, error) {
 	}
 	if s.Seal == nil || to < from {
 		return nil, nil
+	}
+	if first := s.known.size - int64(len(s.known.mark)); from >= first && to <= s.known.size {
+		return s.known.mark[from-first : to-first], nil // examine has just compared it with the file
 	}
 	line := make([]byte, to-from)
 	return line, readFull(s.f, line, from)
@@ -234,14 +264,9 @@ func (s *file) place(batch []*Ticket, start, next int64) error {
 	if start < s.known.size {
 		s.known = wholeLines{}
 	}
-	var err error
 	if start == s.known.size {
-		s.known.count(s.buf, start)
-		err = s.known.takeMark(s.f)
-	} else {
-		err = s.known.extend(s.f, start+int64(len(s.buf)))
-	}
-	if err != nil {
+		s.known.append(s.buf)
+	} else if err := s.known.extend(s.f, start+int64(len(s.buf))); err != nil {
 		return err
 	}
 	if late := s.known.lines + 1 - next; late != 0 {

@@ -80,7 +80,7 @@ func (m *Memory) textFrom(file string, from, to int64) ([]byte, error) {
 	if path.Base(file) != file {
 		return nil, nil // no memory file has this name
 	}
-	f, err := m.Reader.OpenRead(path.Join(m.Folder, file), &contract.PathPolicy{})
+	f, err := m.open(file, &contract.PathPolicy{})
 	if err != nil && isMissing(err) {
 		return nil, nil
 	}

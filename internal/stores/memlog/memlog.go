@@ -59,6 +59,8 @@ type Options struct {
 	// the file: prev is the last complete line in the file without its newline (nil if none), and
 	// number is the 1-based number of the new line. It must not keep or change prev.
 	Seal func(b, prev []byte, number int64, body []byte) []byte
+	// Lost, if set, is called when entries that need not be durable could not be written.
+	Lost func(error)
 }
 
 // Log appends entries to one file. Its methods are safe for concurrent use, and any number of logs,
@@ -68,7 +70,7 @@ type Log struct {
 	file    *file // used by the goroutine only
 
 	mu      sync.Mutex
-	work    sync.Cond // signaled when there is something to write, or on Close
+	work    sync.Cond // signaled when isDue may have changed
 	queue   queue
 	closed  bool
 	stopped chan struct{} // nil until the first Append starts the goroutine
@@ -115,7 +117,9 @@ func (l *Log) append(t *Ticket) (queued bool) {
 		l.stopped = make(chan struct{})
 		go l.run()
 	}
-	l.work.Signal()
+	if l.queue.first == t && !t.announcing {
+		l.work.Signal()
+	}
 	return true
 }
 
@@ -148,17 +152,25 @@ func (l *Log) run() {
 func (l *Log) await() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.queue.first == nil && !l.closed {
+	for !l.isDue() {
 		l.work.Wait()
 	}
 	return l.queue.first != nil
+}
+
+// isDue reports whether the first entry may be taken, or the goroutine may end. Later entries wait
+// for the first one, because entries keep their order.
+func (l *Log) isDue() bool {
+	if first := l.queue.first; first != nil {
+		return !first.announcing
+	}
+	return l.closed
 }
 
 // commit stores one batch and reports its outcome. It takes the batch after it has locked the file:
 // entries that arrive while it waits for the lock still join, and entries withdrawn meanwhile are
 // left out.
 func (l *Log) commit() {
-	l.awaitAnnounced()
 	runtime.Gosched() // let callers that the last batch answered join this one
 	err := l.file.begin()
 	batch := l.take()
@@ -166,10 +178,11 @@ func (l *Log) commit() {
 		batch = slices.DeleteFunc(batch, l.refused)
 	}
 	if err == nil && len(batch) > 0 {
-		err = l.file.store(batch)
+		err = l.file.store(batch, l.noteEnd)
 	}
-	l.answer(batch, l.file.end(err))
+	err = l.file.end(err)
 	l.noteEnd()
+	l.answer(batch, err)
 }
 
 // take moves the oldest entries out of the queue, without the withdrawn ones.
@@ -177,7 +190,7 @@ func (l *Log) take() []*Ticket {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var batch []*Ticket
-	for len(batch) < maxBatch && l.queue.first != nil && l.queue.first.isAnnounced() {
+	for len(batch) < maxBatch && l.queue.first != nil && !l.queue.first.announcing {
 		t := l.queue.pop()
 		if !t.settled && t.refusal != nil {
 			t.settle(Position{}, t.refusal)
@@ -206,12 +219,16 @@ func (l *Log) failed(t *Ticket, err error) bool {
 }
 
 func (l *Log) answer(batch []*Ticket, err error) {
+	lost := err != nil && slices.ContainsFunc(batch, func(t *Ticket) bool { return !t.durable })
+	if lost && l.file.Lost != nil {
+		l.file.Lost(err)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if lost {
+		l.err = err
+	}
 	for _, t := range batch {
-		if err != nil && !t.durable {
-			l.err = err
-		}
 		if err == nil {
 			t.step.Report(audit.Made)
 		}

@@ -16,14 +16,10 @@ type Memory struct {
 	Files  Files
 	Reader Reader // reads the same files
 	Folder string // the folder of the memory files, within Files
-	// Path is the host path of that folder; "" if any folder at that name is the right one. Check
-	// returns an error if the workspace above it is not where it was.
-	Path  string
-	Check func() error
+	Place  Place  // that folder; see Options
 
-	mu     sync.Mutex
-	logs   map[string]*Log
-	folder *memoryFolder
+	mu   sync.Mutex
+	logs map[string]*Log
 }
 
 var _ learning.Memory = (*Memory)(nil)
@@ -32,12 +28,10 @@ var _ learning.Memory = (*Memory)(nil)
 func (m *Memory) Append(
 	ctx context.Context, file string, entry []byte, follows *learning.Extent,
 ) (wait func(context.Context) (learning.Position, error)) {
-	ticket, effect, log := &Ticket{body: entry, durable: true}, audit.EffectFrom(ctx), m.log(file)
+	effect, log := audit.EffectFrom(ctx), m.log(file)
+	ticket := &Ticket{body: entry, durable: true, announcing: effect != nil}
 	if follows != nil {
 		ticket.check = follows.Check
-	}
-	if effect != nil {
-		ticket.announced = make(chan struct{})
 	}
 	queued := log.append(ticket)
 	return func(ctx context.Context) (learning.Position, error) {
@@ -58,31 +52,8 @@ func (m *Memory) log(file string) *Log {
 	if m.logs == nil {
 		m.logs = map[string]*Log{}
 	}
-	o := Options{Files: m.Files, Name: path.Join(m.Folder, file), Format: formatOf(file)}
-	if m.Path != "" {
-		o.Place = memoryPlace{m.watched(), file}
-	}
-	m.logs[file] = New(o)
+	m.logs[file] = New(Options{Files: m.Files, Name: path.Join(m.Folder, file), Format: formatOf(file), Place: m.Place})
 	return m.logs[file]
-}
-
-// watched returns the folder of the memory files. The caller holds the mutex.
-func (m *Memory) watched() *memoryFolder {
-	if m.folder == nil {
-		m.folder = &memoryFolder{path: m.Path, root: m.Check}
-	}
-	return m.folder
-}
-
-// Ready returns an error if entries cannot be stored, because the folder that holds earlier ones is
-// gone.
-func (m *Memory) Ready() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.Path == "" {
-		return nil
-	}
-	return memoryPlace{m.watched(), ""}.Before(false)
 }
 
 func formatOf(file string) Format {
@@ -99,9 +70,6 @@ func (m *Memory) Close() error {
 	var problems []error
 	for _, l := range m.logs {
 		problems = append(problems, l.Close())
-	}
-	if m.folder != nil {
-		m.folder.release()
 	}
 	return errors.Join(problems...)
 }

@@ -22,9 +22,22 @@ type Reader interface {
 	OpenRead(name string, policy *contract.PathPolicy) (*os.File, error)
 }
 
+// open opens a file for reading. That it is missing counts only if its folder is the right one.
+func (m *Memory) open(file string, policy *contract.PathPolicy) (*os.File, error) {
+	name := path.Join(m.Folder, file)
+	f, err := m.Reader.OpenRead(name, policy)
+	if err == nil || m.Place == nil || !isMissing(err) {
+		return f, err
+	}
+	if err := m.Place.Before(false); err != nil {
+		return nil, err
+	}
+	return m.Reader.OpenRead(name, policy) // the folder may have come back only now
+}
+
 // Stat implements learning.Memory.
 func (m *Memory) Stat(_ context.Context, file string, policy *contract.PathPolicy) (fs.FileInfo, error) {
-	f, err := m.Reader.OpenRead(path.Join(m.Folder, file), policy)
+	f, err := m.open(file, policy)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +47,7 @@ func (m *Memory) Stat(_ context.Context, file string, policy *contract.PathPolic
 
 // Tail implements learning.Memory.
 func (m *Memory) Tail(_ context.Context, file string, policy *contract.PathPolicy, limit int64) (learning.Tail, error) {
-	f, err := m.Reader.OpenRead(path.Join(m.Folder, file), policy)
+	f, err := m.open(file, policy)
 	if err != nil {
 		return learning.Tail{}, err
 	}

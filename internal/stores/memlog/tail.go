@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -16,11 +17,7 @@ import (
 // format is Text, or if the line is valid JSON, a person left it like that, and the next batch adds
 // the newline. Any other line is the rest of an entry that a crash interrupted before it was
 // acknowledged.
-func (s *file) examine() error {
-	info, err := s.f.Stat()
-	if err != nil {
-		return fmt.Errorf("stat: %w", err)
-	}
+func (s *file) examine(info os.FileInfo) error {
 	if !s.known.stillIn(s.f, info) {
 		s.known = wholeLines{}
 	}
@@ -54,7 +51,7 @@ func (s *file) setAside() error {
 		return fmt.Errorf("stat: %w", err)
 	}
 	if info.Size() != s.known.size+s.open {
-		return s.examine()
+		return s.examine(info)
 	}
 	if err := truncate(s.f, s.known.size); err != nil {
 		return fmt.Errorf("cut torn line off: %w", err)

@@ -20,14 +20,13 @@ type Ticket struct {
 	durable bool
 	check   func(io.ReaderAt) error // nil if the entry is stored in any case
 
-	// announced is closed when the record of the call is on disk, or has failed with refusal. It is
-	// nil for an entry without a call. The entry is not taken before.
-	announced chan struct{}
-	step      *audit.Step
-	refusal   error
-
 	// The log's mutex guards the fields below, except that place belongs to the goroutine while the
 	// ticket is taken, and nothing changes after the ticket is settled.
+	// announcing means that the record of the call is not on disk yet, and has not failed with
+	// refusal. The entry is not taken before.
+	announcing bool
+	step       *audit.Step // nil for an entry without a call
+	refusal    error
 	// Part of a batch, so its outcome depends on the disk; until then it can be withdrawn.
 	taken   bool
 	settled bool // stored, failed or withdrawn

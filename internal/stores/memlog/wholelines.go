@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"slices"
 	"time"
 )
 
 const (
 	chunkSize = 64 << 10
 	markSize  = 256
+	maxMark   = 4 << 10
 )
 
 // wholeLines describes the complete lines at the start of a file, so that only what follows them
@@ -19,8 +21,8 @@ type wholeLines struct {
 	lines int64
 	last  int64 // offset of the last of them
 
-	// mark and changed reveal an edit in place: they are the bytes before size, and the time of the
-	// last change.
+	// mark and changed reveal an edit in place: they are the bytes before size, with the last line
+	// unless it is very long, and the time of the last change.
 	mark    []byte
 	changed time.Time
 }
@@ -32,8 +34,7 @@ func (w *wholeLines) stillIn(f io.ReaderAt, now os.FileInfo) bool {
 	if now.Size() == w.size && !now.ModTime().Equal(w.changed) {
 		return false
 	}
-	var found [markSize]byte
-	mark := found[:len(w.mark)]
+	mark := make([]byte, len(w.mark))
 	err := readFull(f, mark, w.size-int64(len(mark)))
 	return err == nil && bytes.Equal(mark, w.mark)
 }
@@ -55,8 +56,22 @@ func (w *wholeLines) extend(f io.ReaderAt, end int64) error {
 }
 
 func (w *wholeLines) takeMark(f io.ReaderAt) error {
-	w.mark = append(w.mark[:0], make([]byte, min(w.size, markSize))...)
+	w.mark = append(w.mark[:0], make([]byte, w.markLength())...)
 	return readFull(f, w.mark, w.size-int64(len(w.mark)))
+}
+
+func (w *wholeLines) markLength() int64 {
+	return min(w.size, maxMark, max(markSize, w.size-w.last))
+}
+
+// append adds whole lines that were written after the others.
+func (w *wholeLines) append(lines []byte) {
+	w.count(lines, w.size)
+	length := int(w.markLength())
+	if length > len(lines) {
+		lines = append(slices.Clone(w.mark), lines...)
+	}
+	w.mark = append(w.mark[:0], lines[len(lines)-length:]...)
 }
 
 // count adds the lines that end within chunk, which starts at offset at.
@@ -72,16 +87,6 @@ func (w *wholeLines) count(chunk []byte, at int64) {
 		w.last = at + int64(before) + 1
 	}
 	w.size = at + int64(end) + 1
-}
-
-// stamp records the modification time of the file, whose content is known now.
-func (w *wholeLines) stamp(f *os.File) error {
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	w.changed = info.ModTime()
-	return nil
 }
 
 // readFull fills p from offset at. It returns an error if the file is shorter.

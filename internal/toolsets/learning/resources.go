@@ -81,6 +81,9 @@ func (s resources) Read(ctx context.Context, uri string) ([]engine.Contents, err
 	if isOutOfReach(err) {
 		return nil, engine.ResourceNotFound(uri, err)
 	}
+	if own, ok := errors.AsType[*contract.Error](err); ok {
+		return nil, own.With("uri", uri) // it says what to do
+	}
 	if err != nil {
 		return nil, contract.Errorf(contract.Unavailable, "%s cannot be read right now; try again", uri).With("uri", uri).Because(err)
 	}
