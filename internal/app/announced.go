@@ -57,14 +57,19 @@ type announcements struct {
 	loop   sync.WaitGroup
 
 	mu      sync.Mutex
-	listed  bool           // this process is in the list
-	open    map[string]int // the calls that are not settled, with the period in which they began
-	doubts  bool           // one of them has ended
-	lost    bool           // an outcome may not have been stored
+	listed  bool                 // this process is in the list
+	open    map[string]*openCall // the calls of this process that are not settled, by their id
+	lost    bool                 // an outcome may not have been stored
 	period  int
 	changed time.Time     // when a change was last announced
 	settled []audit.Place // as in the list
 	next    []audit.Place // where the records ended when the period began
+}
+
+// openCall is a call that has announced a change.
+type openCall struct {
+	period int  // in which it began
+	ended  bool // without knowing whether all of its changes were made, or without a record of it
 }
 
 // begin notes a call that announces a change, before its record is written.
@@ -80,11 +85,11 @@ func (a *announcements) begin(ctx context.Context, r *audit.Record) error {
 		if err != nil {
 			return err
 		}
-		a.listed, a.settled, a.next, a.open = true, ends, ends, map[string]int{}
+		a.listed, a.settled, a.next, a.open = true, ends, ends, map[string]*openCall{}
 	}
 	a.changed = a.now()
-	if _, known := a.open[r.Call]; !known {
-		a.open[r.Call] = a.period
+	if a.open[r.Call] == nil {
+		a.open[r.Call] = &openCall{period: a.period}
 	}
 	return nil
 }
@@ -96,14 +101,14 @@ func (a *announcements) end(r *audit.Record, err error) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if _, ours := a.open[r.Call]; !ours {
-		return
+	call := a.open[r.Call]
+	switch {
+	case call == nil:
+	case err != nil || len(r.Unknown) > 0 && !r.Recovered:
+		call.ended = true
+	default:
+		delete(a.open, r.Call)
 	}
-	if err != nil || len(r.Unknown) > 0 && !r.Recovered {
-		a.doubts = true
-		return
-	}
-	delete(a.open, r.Call)
 }
 
 // lose notes that a record was lost that may have been an outcome.
@@ -150,8 +155,8 @@ func (a *announcements) start() {
 func (a *announcements) advance(ctx context.Context) error {
 	a.mu.Lock()
 	listed, may := a.listed, !a.lost
-	for _, period := range a.open {
-		may = may && period == a.period // no call of an earlier period is open
+	for _, call := range a.open {
+		may = may && call.period == a.period // no call of an earlier period is open
 	}
 	a.mu.Unlock()
 	if !listed {
@@ -180,13 +185,11 @@ func (a *announcements) advance(ctx context.Context) error {
 // settle settles the changes of processes that have ended, and those of calls of this process that
 // ended without knowing.
 func (a *announcements) settle(ctx context.Context) error {
-	a.mu.Lock()
-	doubts, from := a.doubts, a.settled
-	a.mu.Unlock()
+	own, from := a.ended()
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
 	ended, release, err := a.list.Dead(ctx)
-	if err != nil || len(ended) == 0 && !doubts {
+	if err != nil || len(ended)+len(own) == 0 {
 		return err
 	}
 	if release != nil {
@@ -195,20 +198,28 @@ func (a *announcements) settle(ctx context.Context) error {
 	if err := a.ready(); err != nil {
 		return err
 	}
-	first := !doubts
+	if len(own) > 0 { // their records may be queued
+		if err := a.flush(ctx); err != nil {
+			return err
+		}
+	}
+	first := len(own) == 0
 	for _, places := range ended {
 		if first || isBefore(places, from) {
 			from = places
 		}
 		first = false
 	}
-	isDead := func(owner string) bool { _, ok := ended[owner]; return ok }
+	isOurs := func(c *audit.AnnouncedCall) bool {
+		_, isDead := ended[c.Owner]
+		return isDead || own[c.ID]
+	}
 	// After it is known who is dead, and before the records are read.
 	recovery, err := a.recovery(ctx)
 	if err != nil {
 		return err
 	}
-	settled, left, err := recovery.Settle(ctx, from, isDead)
+	settled, left, err := recovery.Settle(ctx, from, isOurs)
 	if settled > 0 {
 		a.log.Info("settled the changes of calls that were interrupted", "calls", settled, "left", left)
 	}
@@ -220,12 +231,26 @@ func (a *announcements) settle(ctx context.Context) error {
 			return err
 		}
 	}
-	if doubts {
-		a.mu.Lock()
-		a.doubts = false
-		a.mu.Unlock()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for id := range own {
+		delete(a.open, id) // also one of which no record was stored
 	}
 	return nil
+}
+
+// ended returns the calls of this process that have ended and are not settled, and the places
+// before which all are.
+func (a *announcements) ended() (calls map[string]bool, from []audit.Place) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	calls = map[string]bool{}
+	for id, call := range a.open {
+		if call.ended {
+			calls[id] = true
+		}
+	}
+	return calls, a.settled
 }
 
 // isBefore reports whether places are earlier than others. No places are the beginning.

@@ -19,9 +19,8 @@ type Change struct {
 	Size  int64  // of the entry or the new content
 	Lines int    // of the entry
 	// The SHA-256 of the content before, "" if there is none; not for memory files.
-	Old string
-	// The SHA-256 of the entry or the new content; "" after a delete, or if it is unknown.
-	New  string
+	Old  string
+	New  string    // the SHA-256 of the entry or the new content; "" after a delete
 	Line string    // the key of the line in the history of a book
 	End  time.Time // a store on the network may make the change until then; zero if it is none
 }

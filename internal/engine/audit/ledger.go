@@ -37,19 +37,20 @@ const (
 	begunMark = `"outcome":"` + Begun + `"`
 )
 
-// Add reads the next record.
-func (l *Ledger) Add(line []byte) {
+// Add reads the next record. It returns the call that the record is about, or nil if that call has
+// announced nothing.
+func (l *Ledger) Add(line []byte) *AnnouncedCall {
 	at := bytes.LastIndex(line, []byte(callMark))
 	if at < 0 {
-		return
+		return nil
 	}
 	id, _, _ := bytes.Cut(line[at+len(callMark):], []byte{'"'})
 	if l.calls[string(id)] == nil && !bytes.Contains(line, []byte(begunMark)) {
-		return // most calls announce nothing
+		return nil // most calls announce nothing
 	}
 	record, err := jsontree.ParseTrusted(line)
 	if err != nil || record.Kind != jsontree.Object {
-		return
+		return nil
 	}
 	field := func(key string) string { f := record.Field(key); return f.Text }
 	c := l.calls[field("call")]
@@ -67,6 +68,7 @@ func (l *Ledger) Add(line []byte) {
 	case c != nil:
 		c.conclude(&record)
 	}
+	return c
 }
 
 func (l *Ledger) announce(c *AnnouncedCall, effect jsontree.Value) {
@@ -138,11 +140,11 @@ func Ends(ctx context.Context, records Reader) ([]Place, error) {
 }
 
 // readFrom passes the lines that follow some places, as Ends returns them, to visit. Without places
-// it passes all lines.
-func readFrom(ctx context.Context, records Reader, from []Place, visit func(line []byte)) error {
+// it passes all lines. It returns the places where the next lines will be.
+func readFrom(ctx context.Context, records Reader, from []Place, visit func(line []byte)) (next []Place, err error) {
 	days, err := records.Days(ctx)
 	if err != nil {
-		return err
+		return from, err
 	}
 	for _, d := range days {
 		place := int64(0)
@@ -157,7 +159,7 @@ func readFrom(ctx context.Context, records Reader, from []Place, visit func(line
 		for {
 			lines, err := records.From(ctx, d.Name, place, 1000)
 			if err != nil {
-				return err
+				return from, err
 			}
 			if len(lines) == 0 {
 				break
@@ -167,13 +169,15 @@ func readFrom(ctx context.Context, records Reader, from []Place, visit func(line
 			}
 			place = lines[len(lines)-1].Next
 		}
+		next = append(next, Place{d.Name, place})
 	}
-	return nil
+	return next, nil
 }
 
 // ReadAll reads all records.
 func (l *Ledger) ReadAll(ctx context.Context, records Reader) error {
-	return readFrom(ctx, records, nil, l.Add)
+	_, err := readFrom(ctx, records, nil, func(line []byte) { l.Add(line) })
+	return err
 }
 
 // Comparison is the result of comparing a store with the records.

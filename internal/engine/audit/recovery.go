@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"remit/internal/contract/jsontree"
@@ -19,10 +21,15 @@ const (
 // Finder finds out whether announced changes were made.
 type Finder interface {
 	// Find sets the State of the changes for which isOpen returns true. All changes are of one
-	// path, in the order in which they were announced; the others were made, or not, as their State
-	// says. A change that was not made leaves nothing behind.
-	Find(ctx context.Context, changes []*Announced, isOpen func(*Announced) bool) error
+	// path, in the order in which they were announced. Of the others, those whose State is Unknown
+	// are being made; the rest were made, or not. A change that was not made leaves nothing behind.
+	// Find returns ErrBusy if the path is in use, and after it has looked at the path it returns
+	// the error of isCurrent, if any, before it decides.
+	Find(ctx context.Context, changes []*Announced, isOpen func(*Announced) bool, isCurrent func(context.Context) error) error
 }
+
+// ErrBusy means that it is too early to find out whether a change was made.
+var ErrBusy = errors.New("it is being changed")
 
 // Recovery records which changes were made by processes that ended before they could.
 type Recovery struct {
@@ -32,97 +39,172 @@ type Recovery struct {
 	Now     func() time.Time
 }
 
-// settleDelay is how long after its end a request to a store on the network counts as on its way.
-const settleDelay = 2 * time.Second
+// settleDelay is how long after the end of a call its requests to a store on the network count as
+// on their way: the signature of one expires up to 4 s after the call, and the store may take 2 s.
+const settleDelay = 6 * time.Second
 
-// Settle finds out which announced changes were made, and records it, for calls of processes that
-// are dead, and for calls that ended without knowing it. It reads the records after some places;
-// see Ends. It returns how many calls it recorded, and how many it left for later. Only one process
-// may settle at a time.
-func (r *Recovery) Settle(ctx context.Context, from []Place, isDead func(owner string) bool) (settled, left int, err error) {
-	var ledger Ledger
-	if err := readFrom(ctx, r.Records, from, ledger.Add); err != nil {
-		return 0, 0, fmt.Errorf("read audit records: %w", err)
-	}
-	isOpen := func(a *Announced) bool {
-		return !a.Call.Settled && (a.Call.Concluded && a.State == Unknown || !a.Call.Concluded && isDead(a.Call.Owner))
+// Settle finds out which announced changes of some calls were made, and records it: of those for
+// which isOurs returns true, because their process has ended, or is this one and they have ended
+// without knowing it. Settle reads the records after some places; see Ends. It returns how many
+// calls it recorded, and how many it left for later. No other process may settle the same calls at
+// the same time.
+func (r *Recovery) Settle(ctx context.Context, from []Place, isOurs func(*AnnouncedCall) bool) (settled, left int, err error) {
+	s := &settlement{Recovery: r, now: r.Now(), next: from, isOurs: isOurs, decided: map[*Announced]bool{}}
+	if _, err := s.read(ctx); err != nil {
+		return 0, 0, err
 	}
 	var problems []error
-	later := map[*AnnouncedCall]bool{}
-	for _, group := range r.groups(&ledger, isOpen) {
-		err := r.find(ctx, group, isOpen)
-		if err == nil {
-			continue
+	for _, at := range s.places() {
+		if err := s.find(ctx, at); err != nil && !errors.Is(err, ErrBusy) {
+			problems = append(problems, err)
 		}
-		problems = append(problems, err)
-		for _, a := range group {
-			if isOpen(a) {
-				later[a.Call] = true
-			}
+		if s.broken {
+			break
 		}
 	}
-	for _, call := range ledger.Open() {
-		if !call.Concluded && !isDead(call.Owner) {
-			continue // it is still running
-		}
-		if later[call] {
+	for _, call := range s.ledger.Open() {
+		switch {
+		case !isOurs(call):
+		case s.isOpen(call):
 			left++
-			continue
+		default:
+			if err := r.record(ctx, call); err != nil {
+				return settled, left, errors.Join(append(problems, err)...)
+			}
+			settled++
 		}
-		if err := r.record(ctx, call); err != nil {
-			return settled, left, errors.Join(append(problems, err)...)
-		}
-		settled++
-	}
-	if left > 0 && onlyEarly(problems) {
-		problems = nil
 	}
 	return settled, left, errors.Join(problems...)
 }
 
-// errEarly means that it is too early to look: others are changing the same, or may still.
-var errEarly = errors.New("too early")
-
-func onlyEarly(problems []error) bool {
-	for _, err := range problems {
-		if !errors.Is(err, errEarly) {
-			return false
-		}
-	}
-	return true
+// settlement is one run of Settle.
+type settlement struct {
+	*Recovery
+	now     time.Time
+	ledger  Ledger
+	next    []Place // where the records go on
+	broken  bool    // the records could not be read
+	isOurs  func(*AnnouncedCall) bool
+	decided map[*Announced]bool
 }
 
-// groups returns the changes that one look decides about, if one of them is open: those of one
-// object, or of equal entries of one memory file, which are interchangeable.
-func (r *Recovery) groups(l *Ledger, isOpen func(*Announced) bool) map[[3]string][]*Announced {
-	all, wanted := map[[3]string][]*Announced{}, map[[3]string]bool{}
-	for _, a := range l.Changes {
-		key := [3]string{a.Store, a.Path}
-		if a.Store == MemoryStore {
-			key[2] = a.New
+// read reads the records that were added since, and returns the calls that they are about.
+func (s *settlement) read(ctx context.Context) (calls []*AnnouncedCall, err error) {
+	s.next, err = readFrom(ctx, s.Records, s.next, func(line []byte) {
+		if c := s.ledger.Add(line); c != nil {
+			calls = append(calls, c)
 		}
-		all[key] = append(all[key], a)
-		wanted[key] = wanted[key] || isOpen(a)
+	})
+	if s.broken = err != nil; s.broken {
+		return nil, fmt.Errorf("read audit records: %w", err)
 	}
-	for key := range all {
-		if !wanted[key] {
-			delete(all, key)
-		}
-	}
-	return all
+	return calls, nil
 }
 
-func (r *Recovery) find(ctx context.Context, group []*Announced, isOpen func(*Announced) bool) error {
-	for _, a := range group {
-		if busy := !a.Call.Settled && !isOpen(a) && a.State == Unknown; busy || isOpen(a) && r.Now().Before(a.End.Add(settleDelay)) {
-			return fmt.Errorf("%s: %w", a.Path, errEarly)
+// isUnknown reports whether it is not known whether a change was made.
+func (s *settlement) isUnknown(a *Announced) bool {
+	return !a.Call.Settled && a.State == Unknown && !s.decided[a]
+}
+
+// mayDecide reports whether it is time to find out whether a change was made.
+func (s *settlement) mayDecide(a *Announced) bool {
+	return s.isUnknown(a) && s.isOurs(a.Call) && (a.End.IsZero() || !s.now.Before(a.End.Add(settleDelay)))
+}
+
+// isOpen reports whether a call has a change of which it is not known whether it was made.
+func (s *settlement) isOpen(c *AnnouncedCall) bool {
+	return slices.ContainsFunc(c.Steps, func(a *Announced) bool { return a != nil && s.isUnknown(a) })
+}
+
+// place identifies the changes that one look decides about: those of one object, or of equal
+// entries of one memory file, which are interchangeable.
+type place struct{ store, path, entry string }
+
+func placeOf(a *Announced) place {
+	if a.Store == MemoryStore {
+		return place{a.Store, a.Path, a.New}
+	}
+	return place{a.Store, a.Path, ""}
+}
+
+// places returns the places with changes to decide about.
+func (s *settlement) places() (list []place) {
+	seen := map[place]bool{}
+	for _, a := range s.ledger.Changes {
+		if at := placeOf(a); !seen[at] && s.mayDecide(a) {
+			seen[at] = true
+			list = append(list, at)
 		}
 	}
-	finder := r.Finder(group[0].Store)
+	return list
+}
+
+// changes returns the changes of a place. While some are being made, it returns those of an object
+// up to the last that is known to be made: what follows cannot be told yet.
+func (s *settlement) changes(at place) (list []*Announced) {
+	busy, made := false, 0
+	for _, a := range s.ledger.Changes {
+		if placeOf(a) != at {
+			continue
+		}
+		list = append(list, a)
+		switch {
+		case a.State == Made:
+			busy, made = busy && at.store == MemoryStore, len(list)
+		case s.isUnknown(a) && !s.mayDecide(a):
+			busy = true
+		}
+	}
+	if busy && at.store == MemoryStore {
+		return nil
+	}
+	if busy {
+		return list[:made]
+	}
+	return list
+}
+
+// find finds out which changes of a place were made. It begins again while others change the place.
+func (s *settlement) find(ctx context.Context, at place) error {
+	finder := s.Finder(at.store)
 	if finder == nil {
-		return fmt.Errorf("%s: there is no store %q", group[0].Path, group[0].Store)
+		return fmt.Errorf("%s: there is no store %q", at.path, at.store)
 	}
-	return finder.Find(ctx, group, isOpen)
+	const tries = 10
+	for range tries {
+		changes := s.changes(at)
+		if !slices.ContainsFunc(changes, s.mayDecide) {
+			return nil
+		}
+		open := map[*Announced]bool{}
+		for _, a := range changes {
+			open[a] = s.mayDecide(a)
+		}
+		changed := false
+		err := finder.Find(ctx, changes, func(a *Announced) bool { return open[a] }, func(ctx context.Context) (err error) {
+			changed, err = s.hasChanged(ctx, at)
+			if changed {
+				err = ErrBusy
+			}
+			return err
+		})
+		switch {
+		case changed:
+			continue
+		case err == nil:
+			maps.Copy(s.decided, open)
+		}
+		return err
+	}
+	return ErrBusy
+}
+
+// hasChanged reports whether there are new records about changes of a place.
+func (s *settlement) hasChanged(ctx context.Context, at place) (bool, error) {
+	calls, err := s.read(ctx)
+	return slices.ContainsFunc(calls, func(c *AnnouncedCall) bool {
+		return slices.ContainsFunc(c.Steps, func(a *Announced) bool { return a != nil && placeOf(a) == at })
+	}), err
 }
 
 // record records what was found out about a call.
@@ -131,20 +213,26 @@ func (r *Recovery) record(ctx context.Context, c *AnnouncedCall) error {
 	if err != nil {
 		return fmt.Errorf("read the record of call %s: %w", c.ID, err)
 	}
-	made := 0
+	made, missing := 0, 0
 	for i, a := range c.Steps {
 		switch {
 		case a == nil:
+			continue
 		case a.State == Made:
 			made++
+			continue
 		case a.State == NotMade:
 			record.Undone = append(record.Undone, i+1)
 		default:
 			record.Unknown = append(record.Unknown, i+1)
 		}
+		// A call tries again after a conflict with another one.
+		if !slices.ContainsFunc(c.Steps[i+1:], func(b *Announced) bool { return b != nil && placeOf(b) == placeOf(a) }) {
+			missing++
+		}
 	}
 	switch {
-	case len(record.Undone)+len(record.Unknown) == 0:
+	case missing == 0:
 		record.Outcome = "ok"
 	case made > 0:
 		record.Outcome = Partly

@@ -38,16 +38,21 @@ func (o owned) Write(ctx context.Context, r *audit.Record, durable bool) error {
 	return o.Log.Write(ctx, r, durable)
 }
 
-// finder decides by path.
+// finder decides by path. Of the changes of the path last, the last one was made.
 type finder map[string]audit.State
 
-func (f finder) Find(_ context.Context, changes []*audit.Announced, isOpen func(*audit.Announced) bool) error {
-	for _, a := range changes {
-		if isOpen(a) {
-			if a.Path == "broken" {
-				return errors.New("the disk is away")
-			}
-			a.State = f[a.Path]
+func (f finder) Find(
+	_ context.Context, changes []*audit.Announced, isOpen func(*audit.Announced) bool, _ func(context.Context) error,
+) error {
+	for i, a := range changes {
+		if !isOpen(a) {
+			continue
+		}
+		if a.Path == "broken" {
+			return errors.New("the disk is away")
+		}
+		if a.State = f[a.Path]; a.Path == "last" && i < len(changes)-1 {
+			a.State = audit.NotMade
 		}
 	}
 	return nil
@@ -66,6 +71,7 @@ func TestRecovery(t *testing.T) {
 		"made":                  {paths: []string{"made"}, want: `"outcome":"ok"`},
 		"not made":              {paths: []string{"not"}, want: `"outcome":"undone","call":"ID","undone":[1],"recovered":true`},
 		"some":                  {paths: []string{"made", "not", "made"}, want: `"outcome":"partly","call":"ID","undone":[2],"recovered":true`},
+		"tried again":           {paths: []string{"last", "last"}, want: `"outcome":"ok","call":"ID","undone":[1],"recovered":true`},
 		"nobody knows":          {paths: []string{"who"}, want: `"outcome":"doubt","call":"ID","unknown":[1],"recovered":true`},
 		"the process lives":     {paths: []string{"made"}, alive: true},
 		"the call has ended":    {paths: []string{"not"}, report: []audit.State{audit.Made}, end: true},
@@ -105,11 +111,11 @@ func TestRecovery(t *testing.T) {
 				}
 			}
 			r := &audit.Recovery{Records: audit.Folder{FS: c.files()}, Writer: log, Now: time.Now, Finder: func(string) audit.Finder {
-				return finder{"made": audit.Made, "not": audit.NotMade, "late": audit.Made}
+				return finder{"made": audit.Made, "last": audit.Made, "not": audit.NotMade, "late": audit.Made}
 			}}
-			isDead := func(owner string) bool { return !tc.alive && owner == "me" }
+			isOurs := func(c *audit.AnnouncedCall) bool { return c.Owner == "me" && (!tc.alive || c.Concluded) }
 			before := len(c.text())
-			_, left, err := r.Settle(t.Context(), nil, isDead)
+			_, left, err := r.Settle(t.Context(), nil, isOurs)
 			if left != tc.left || (err != nil) != slices.Contains(tc.paths, "broken") {
 				t.Errorf("left %d, %v; want %d", left, err, tc.left)
 			}
@@ -119,7 +125,7 @@ func TestRecovery(t *testing.T) {
 			}
 			r.Records = audit.Folder{FS: c.files()}
 			before = len(c.text())
-			if settled, _, _ := r.Settle(t.Context(), nil, isDead); settled != 0 || len(c.text()) != before {
+			if settled, _, _ := r.Settle(t.Context(), nil, isOurs); settled != 0 || len(c.text()) != before {
 				t.Error("a second recovery records it again")
 			}
 			if _, err := audit.Verify(t.Context(), audit.Folder{FS: c.files()}); err != nil {

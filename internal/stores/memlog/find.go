@@ -44,8 +44,11 @@ func isMissing(err error) bool {
 }
 
 // Find implements audit.Finder. The changes are equal entries of one file. Each that was made
-// accounts for one of the equal entries in the file, at its place or later.
-func (f finder) Find(_ context.Context, changes []*audit.Announced, isOpen func(*audit.Announced) bool) error {
+// accounts for one of the equal entries in the file, at its place or later. The entries were
+// counted before the records were read.
+func (f finder) Find(
+	_ context.Context, changes []*audit.Announced, isOpen func(*audit.Announced) bool, _ func(context.Context) error,
+) error {
 	from := slices.MinFunc(changes, func(a, b *audit.Announced) int { return cmp.Compare(a.At, b.At) }).At
 	text, err := f.memory.textFrom(changes[0].Path, from, f.sizes[changes[0].Path])
 	if err != nil {

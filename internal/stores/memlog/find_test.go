@@ -121,7 +121,7 @@ func TestFind(t *testing.T) {
 			}
 			// An equal entry that is appended later is that of another call.
 			write(t, filepath.Join(dir, "a.jsonl"), tc.text+"\n"+entry+"\n")
-			err = finder.Find(t.Context(), changes, func(a *audit.Announced) bool { return slices.Contains(open, a) })
+			err = finder.Find(t.Context(), changes, func(a *audit.Announced) bool { return slices.Contains(open, a) }, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

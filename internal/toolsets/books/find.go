@@ -12,103 +12,159 @@ import (
 var _ audit.Finder = (*Library)(nil)
 
 // Find implements audit.Finder. The changes of an object that were made are a chain: each replaces
-// the content that the one before it has stored, and the last one has stored what is there now. An
-// open change was made if it closes a gap of the chain. The line that the history has of a change
-// that was not made is removed.
-func (l *Library) Find(ctx context.Context, changes []*audit.Announced, isOpen func(*audit.Announced) bool) error {
+// the content that the one before it has stored, and the last one has stored what is there now. A
+// change of which the history has no line was not made, because the line is stored first. The line
+// of any other change that was not made is removed.
+func (l *Library) Find(
+	ctx context.Context, changes []*audit.Announced, isOpen func(*audit.Announced) bool, isCurrent func(context.Context) error,
+) error {
 	h, path, err := l.locateChange(ctx, &changes[0].Change)
 	if err != nil {
 		return err
 	}
 	if changes[0].Op == opRegister {
+		if err := isCurrent(ctx); err != nil {
+			return err
+		}
 		findRegistered(h, changes, isOpen)
 		return nil
 	}
-	now, err := current(ctx, h.store, h.key(path))
-	if err != nil {
-		return err
-	}
-	for _, a := range decide(changes, now.Hash, isOpen) {
-		line, ok := parseLine(h.book.ID, a.Line)
-		if !ok || line.path != path { // somebody else made the record
-			continue
+	last := changes[len(changes)-1]
+	now := last.New
+	if last.State != audit.Made {
+		object, err := current(ctx, h.store, h.key(path))
+		if err == nil {
+			err = isCurrent(ctx)
 		}
-		if _, err := h.store.Delete(ctx, a.Line, Cond{}); err != nil {
+		if err != nil {
 			return err
 		}
+		now = object.Hash
 	}
-	if now.Hash != "" {
+	var open []*audit.Announced
+	for _, a := range changes {
+		if !isOpen(a) {
+			continue
+		}
+		switch has, err := l.hasLine(ctx, h, path, a.Line); {
+		case err != nil:
+			return err
+		case has:
+			open = append(open, a)
+		default:
+			a.State = audit.NotMade
+		}
+	}
+	decide(changes, now, isOpen)
+	for _, a := range open {
+		if a.State == audit.NotMade {
+			if _, err := h.store.Delete(ctx, a.Line, Cond{}); err != nil {
+				return err
+			}
+		}
+	}
+	if now != "" {
 		return l.register(ctx, h)
 	}
 	return nil
 }
 
-// decide sets the states of the open changes of an object that has the hash now, and returns those
-// that were not made.
-func decide(changes []*audit.Announced, now string, isOpen func(*audit.Announced) bool) (undone []*audit.Announced) {
-	var g gap
-	end := func(after string) {
-		g.decide(after)
-		for _, a := range g.open {
-			if a.State == audit.NotMade {
-				undone = append(undone, a)
-			}
-		}
+// hasLine reports whether the history of a file has the line with this key. It returns
+// audit.ErrBusy while this process may remove the line.
+func (l *Library) hasLine(ctx context.Context, h location, path, key string) (bool, error) {
+	if line, ok := parseLine(h.book.ID, key); !ok || line.path != path { // a forged record
+		return false, nil
 	}
-	for _, a := range changes {
-		switch {
-		case isOpen(a):
-			g.open = append(g.open, a)
-		case a.State == audit.Made:
-			end(a.Old)
-			g = gap{before: a}
-		}
+	if l.settling.has(key) {
+		return false, audit.ErrBusy
 	}
-	end(now)
-	return undone
+	_, err := h.store.Stat(ctx, key)
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
-// gap holds the open changes between two changes that are known to be made.
+// decide sets the states of the open changes of an object, if they are unknown. The changes are in
+// the order in which they were announced, and now is the hash of the content.
+func decide(changes []*audit.Announced, now string, isOpen func(*audit.Announced) bool) {
+	g := gap{}
+	for _, a := range changes {
+		if a.State == audit.Made && !isOpen(a) {
+			g.decide(a.Old, isOpen)
+			g = gap{before: a}
+		} else {
+			g.changes = append(g.changes, a)
+		}
+	}
+	g.decide(now, isOpen)
+}
+
+// gap holds the changes between two that are known to be made.
 type gap struct {
-	before *audit.Announced // nil if it is not known
-	open   []*audit.Announced
+	before  *audit.Announced // nil if it is not known
+	changes []*audit.Announced
+}
+
+// explanation says which changes of a gap were made, up to one of them.
+type explanation struct {
+	content string // after them
+	unknown bool   // content is not known yet
+	stale   int    // how many changes were announced by a process that had seen another content
+	made    []*audit.Announced
 }
 
 // decide sets the states of the open changes. after is the content that the next change has
-// replaced, or that is there now.
-func (g *gap) decide(after string) {
-	made, ok := g.chain(len(g.open), after)
-	isSeen := func(hash string) bool {
-		return slices.ContainsFunc(g.open, func(a *audit.Announced) bool { return a.Old == hash })
+// replaced, or that is there now. Each change was announced by a process that had seen what it
+// would replace. So, of all explanations that lead to after, decide takes the one with the fewest
+// changes that had seen something else: the calls of a process change an object one after the
+// other, so they see what is there.
+func (g *gap) decide(after string, isOpen func(*audit.Announced) bool) {
+	all := []explanation{{unknown: true}}
+	if g.before != nil {
+		all = []explanation{{content: g.before.New}}
 	}
-	for _, a := range g.open {
+	for _, a := range g.changes {
+		var next explanations
+		for _, e := range all {
+			if e.unknown || e.content != a.Old {
+				next.add(explanation{e.content, e.unknown, e.stale + 1, e.made})
+			}
+			if !e.unknown && e.content != a.Old {
+				continue
+			}
+			next.add(explanation{content: a.Old, stale: e.stale, made: e.made})
+			if a.State == audit.Unknown {
+				next.add(explanation{content: a.New, stale: e.stale, made: append(slices.Clip(e.made), a)})
+			}
+		}
+		all = next
+	}
+	at := slices.IndexFunc(all, func(e explanation) bool { return !e.unknown && e.content == after })
+	for _, a := range g.changes {
 		switch {
-		case slices.Contains(made, a):
-			a.State = audit.Made
-		case ok && (g.before != nil || len(made) > 0 || isSeen(after)):
-			a.State = audit.NotMade
-		default: // somebody has changed the object without a record
+		case a.State == audit.NotMade || !isOpen(a):
+		case at < 0: // somebody has changed the object without a record
 			a.State = audit.Unknown
+		case slices.Contains(all[at].made, a):
+			a.State = audit.Made
+		default:
+			a.State = audit.NotMade
 		}
 	}
 }
 
-// chain returns the open changes before index i that lead from the content before the gap to the
-// content after it.
-func (g *gap) chain(i int, after string) (made []*audit.Announced, ok bool) {
-	if g.before != nil && g.before.New == after {
-		return nil, true
+// explanations holds the best explanation for each content.
+type explanations []explanation
+
+func (x *explanations) add(e explanation) {
+	at := slices.IndexFunc(*x, func(o explanation) bool { return o.content == e.content && o.unknown == e.unknown })
+	switch {
+	case at < 0:
+		*x = append(*x, e)
+	case e.stale < (*x)[at].stale:
+		(*x)[at] = e
 	}
-	for j := i - 1; j >= 0; j-- {
-		a := g.open[j]
-		unknown := a.New == "" && a.Op != opDelete // the hash of an upload that had not arrived
-		if a.New == after && !unknown || unknown && a.Old != after {
-			if made, ok := g.chain(j, a.Old); ok {
-				return append(made, a), true
-			}
-		}
-	}
-	return nil, g.before == nil
 }
 
 // lastMade returns the last of some changes that is known to be made, or nil.

@@ -144,12 +144,17 @@ func (l *Library) remove(ctx context.Context, h location, path string, e edit) (
 	return existed, err
 }
 
-// retry repeats a change while it conflicts with changes of others. It waits a random time of up to
-// several durations of the change, growing with each attempt, so that all writers get through.
+// retry repeats a change while it conflicts with changes of other processes. It waits a random time
+// of up to several durations of the change, growing with each attempt, so that all writers get
+// through. Within this process one change of an object is made at a time, so that recovery can tell
+// from what each has seen whether the one before was made.
 func (l *Library) retry(ctx context.Context, key string, change func() error) error {
 	for try := 1; ; try++ {
-		begun := time.Now()
-		err := change()
+		var begun time.Time
+		err := l.locks.do(ctx, key, func() error {
+			begun = time.Now()
+			return change()
+		})
 		if !errors.Is(err, ErrConflict) {
 			return failureAt(ctx, key, err)
 		}
@@ -162,6 +167,46 @@ func (l *Library) retry(ctx context.Context, key string, change func() error) er
 			return ctx.Err()
 		case <-time.After(mathrand.N(maxWait + 1)): //nolint:gosec // not security-relevant
 		}
+	}
+}
+
+// keyLocks lets one goroutine at a time change the object at a key.
+type keyLocks struct {
+	mu    sync.Mutex
+	locks map[string]*keyLock
+}
+
+type keyLock struct {
+	held  chan struct{} // has an element while it is held
+	users int           // who hold it or wait for it
+}
+
+// do calls change while no other goroutine changes the object at a key.
+func (k *keyLocks) do(ctx context.Context, key string, change func() error) error {
+	k.mu.Lock()
+	if k.locks == nil {
+		k.locks = map[string]*keyLock{}
+	}
+	lock := k.locks[key]
+	if lock == nil {
+		lock = &keyLock{held: make(chan struct{}, 1)}
+		k.locks[key] = lock
+	}
+	lock.users++
+	k.mu.Unlock()
+	defer func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if lock.users--; lock.users == 0 {
+			delete(k.locks, key)
+		}
+	}()
+	select {
+	case lock.held <- struct{}{}:
+		defer func() { <-lock.held }()
+		return change()
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 

@@ -3,7 +3,6 @@ package books
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 
 	"remit/internal/contract"
@@ -24,7 +23,8 @@ type Library struct {
 	index    index
 	facts    facts
 	ids      ids
-	settling sync.WaitGroup // work in the background on the history
+	settling settling
+	locks    keyLocks
 }
 
 // Stores holds the stores that contain the books.

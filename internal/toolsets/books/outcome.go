@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"remit/internal/engine/audit"
@@ -29,9 +30,9 @@ func (l *Library) settle(ctx context.Context, h location, path, key string, e *e
 	_, pending := errors.AsType[*PendingError](failed)
 	switch {
 	case unknown != nil:
-		l.settling.Go(func() { l.settleLater(context.WithoutCancel(ctx), h, path, key, e, unknown) })
+		l.settling.run(key, func() { l.settleLater(context.WithoutCancel(ctx), h, path, key, e, unknown) })
 	case errors.Is(failed, ErrUnknown):
-		made, err := l.wasReplaced(ctx, h, path, key, e)
+		made, err := l.wasMade(ctx, h, path, key, e)
 		if err != nil {
 			return failed
 		}
@@ -63,7 +64,7 @@ func (l *Library) settle(ctx context.Context, h location, path, key string, e *e
 func (l *Library) settleLater(ctx context.Context, h location, path, key string, e *entry, unknown *UnknownError) {
 	made, err := unknown.Wait(ctx)
 	if errors.Is(err, ErrUnknown) {
-		made, err = l.wasReplaced(ctx, h, path, key, e)
+		made, err = l.wasMade(ctx, h, path, key, e)
 	}
 	switch {
 	case err != nil:
@@ -75,34 +76,62 @@ func (l *Library) settleLater(ctx context.Context, h location, path, key string,
 	l.Log.Info("the outcome of a change of a book is known now", "path", h.key(path), "by", e.By, "made", made)
 }
 
+// settling is work in the background on lines of the history.
+type settling struct {
+	sync.WaitGroup
+	mu   sync.Mutex
+	keys map[string]int // how much work there is on each line
+}
+
+// run starts work on the line with this key.
+func (s *settling) run(key string, work func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.keys == nil {
+		s.keys = map[string]int{}
+	}
+	s.keys[key]++
+	s.Go(func() {
+		work()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.keys[key]--; s.keys[key] == 0 {
+			delete(s.keys, key)
+		}
+	})
+}
+
+// has reports whether there is work on the line with this key.
+func (s *settling) has(key string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.keys[key] > 0
+}
+
 // Settle waits until the outcomes of all changes are known.
 func (l *Library) Settle() { l.settling.Wait() }
 
-// wasMade reports whether a change has been made, judging by the content of the file.
+// wasMade reports whether a change has been made, judging by the content of the file and by the
+// lines of later changes. Lines are compared by the clock of the store. It returns ErrUnknown if
+// somebody has changed the file without a line.
 func (l *Library) wasMade(ctx context.Context, h location, path, key string, e *entry) (bool, error) {
-	now, err := current(ctx, h.store, h.key(path))
-	switch {
-	case err != nil || now.Hash == e.Old:
-		return false, err
-	case now.Hash == e.New:
-		return true, nil
-	}
-	return l.wasReplaced(ctx, h, path, key, e)
-}
-
-// wasReplaced reports whether somebody saw the result of a change and changed it again: each change
-// records before what it replaces. Records are compared by the clock of the store.
-func (l *Library) wasReplaced(ctx context.Context, h location, path, key string, e *entry) (bool, error) {
 	own, err := h.store.Stat(ctx, key)
 	if err != nil {
 		return false, err
 	}
+	now, err := current(ctx, h.store, h.key(path)) // before the lines, so that they explain it
+	if err != nil {
+		return false, err
+	}
+	change := &audit.Announced{Change: audit.Change{Old: e.Old, New: e.New}}
+	changes := []*audit.Announced{change}
 	for object, err := range h.store.List(ctx, logPrefix(h.book.ID, path)+"/") {
 		if err != nil {
 			return false, err
 		}
 		at, ok := parseLine(h.book.ID, object.Key)
-		if !ok || at.path != path || at.key == key || object.Modified.Before(own.Modified) {
+		isLater := object.Modified.After(own.Modified) || object.Modified.Equal(own.Modified) && at.key > key
+		if !ok || at.path != path || !isLater {
 			continue
 		}
 		later, err := l.entryAt(ctx, h, at)
@@ -110,11 +139,15 @@ func (l *Library) wasReplaced(ctx context.Context, h location, path, key string,
 		case errors.Is(err, ErrNotFound): // that change was not made
 		case err != nil:
 			return false, err
-		case later.Old == e.New:
-			return true, nil
+		default:
+			changes = append(changes, &audit.Announced{Change: audit.Change{Old: later.Old, New: later.New}})
 		}
 	}
-	return false, nil
+	decide(changes, now.Hash, func(a *audit.Announced) bool { return a == change })
+	if change.State == audit.Unknown {
+		return false, ErrUnknown
+	}
+	return change.State == audit.Made, nil
 }
 
 // removeRecord removes the history record of a change that was not made, and reports that to the
@@ -146,7 +179,7 @@ func (l *Library) repair(ctx context.Context, key string, act func(ctx context.C
 	if err == nil {
 		return
 	}
-	l.settling.Go(func() {
+	l.settling.run(key, func() {
 		for wait := time.Second; err != nil && wait < time.Minute; wait *= 2 {
 			if pending, ok := errors.AsType[*PendingError](err); ok {
 				wait = max(wait, time.Until(pending.Until))
@@ -155,7 +188,7 @@ func (l *Library) repair(ctx context.Context, key string, act func(ctx context.C
 			err = once()
 		}
 		if err != nil {
-			l.Log.Warn("cannot remove the history record of a change that was not made", "key", key, "error", err)
+			l.Log.Warn("cannot settle the history record of a change that failed", "key", key, "error", err)
 		}
 	})
 }

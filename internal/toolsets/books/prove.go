@@ -39,14 +39,18 @@ func (l *Library) HistoryLines(ctx context.Context) (lines map[string][]string, 
 func (l *Library) Prove(
 	ctx context.Context, lines map[string][]string, changes []*audit.Announced, report func(done, total int),
 ) (c audit.Comparison, err error) {
-	known, last := map[[2]string]*audit.Announced{}, map[[2]string]*audit.Announced{}
+	known, files := map[[2]string]*audit.Announced{}, map[[2]string]*provedFile{}
 	for _, a := range changes {
 		if a.Op == opRegister {
 			continue
 		}
 		known[[2]string{a.Store, a.Line}] = a
 		if a.State == audit.Made || !a.Call.Settled {
-			last[[2]string{a.Store, a.Path}] = a
+			at := [2]string{a.Store, a.Path}
+			if files[at] == nil {
+				files[at] = &provedFile{stored: map[string]int{}}
+			}
+			files[at].add(a)
 		}
 	}
 	first := slices.MinFunc(changes, func(a, b *audit.Announced) int { return a.Call.Time.Compare(b.Call.Time) }).Call.Time
@@ -65,10 +69,10 @@ func (l *Library) Prove(
 		return c, err
 	}
 	done := 0
-	for _, a := range last {
+	for _, file := range files {
 		done++
-		report(done, len(last))
-		if err := l.proveContent(ctx, &c, a); err != nil {
+		report(done, len(files))
+		if err := l.proveContent(ctx, &c, file); err != nil {
 			return c, err
 		}
 	}
@@ -97,17 +101,34 @@ func (l *Library) proveLines(ctx context.Context, c *audit.Comparison, known map
 	return nil
 }
 
+// provedFile is what the records say about a file.
+type provedFile struct {
+	last *audit.Announced
+	// How much more often a content was stored than replaced, by its hash: 1 for what is there now,
+	// also if two processes have announced their changes in another order than they made them.
+	stored map[string]int
+}
+
+func (f *provedFile) add(a *audit.Announced) {
+	f.last = a
+	if a.State == audit.Made {
+		f.stored[a.New]++
+		f.stored[a.Old]--
+	}
+}
+
 // proveContent checks that a file has the content that its last change has stored.
-func (l *Library) proveContent(ctx context.Context, c *audit.Comparison, a *audit.Announced) error {
-	if a.State != audit.Made || a.New == "" && a.Op != opDelete {
-		return nil // it is being changed, or its hash was not known
+func (l *Library) proveContent(ctx context.Context, c *audit.Comparison, f *provedFile) error {
+	a := f.last
+	if a.State != audit.Made {
+		return nil // it is being changed
 	}
 	h, path, err := l.locateChange(ctx, &a.Change)
 	if err != nil {
 		return err
 	}
 	now, err := current(ctx, h.store, h.key(path))
-	if err == nil && now.Hash != a.New {
+	if err == nil && now.Hash != a.New && f.stored[now.Hash] <= 0 {
 		c.Problems = append(c.Problems, fmt.Sprintf("%s: its content is not what call %s at %s has stored (SHA-256 %.12s, not %.12s)",
 			a.Path, a.Call.ID, a.Call.Time.Format(time.RFC3339), orNone(now.Hash), orNone(a.New)))
 	}
