@@ -3,8 +3,6 @@ package memlog
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"os"
 	"path"
 
@@ -41,15 +39,6 @@ func (l *Log) awaitAnnounced() {
 	l.mu.Unlock()
 	if first.announced != nil {
 		<-first.announced
-	}
-}
-
-// changeOf describes an entry that will be appended to a file.
-func (m *Memory) changeOf(file string, l *Log, body []byte) audit.Change {
-	sum := sha256.Sum256(body)
-	return audit.Change{
-		Store: audit.MemoryStore, Op: "append", Path: path.Base(file), At: m.endOf(file, l), Size: int64(len(body)),
-		Lines: 1 + bytes.Count(body, []byte{'\n'}), New: hex.EncodeToString(sum[:]),
 	}
 }
 
