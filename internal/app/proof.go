@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"slices"
 	"time"
 
@@ -15,11 +16,10 @@ import (
 	"remit/internal/toolsets/learning"
 )
 
-// proof compares memory files and books with the records. It implements cli.Proof.
+// proof compares tasks, memory files and books with the records. It implements cli.Proof.
 type proof struct {
 	app    *App
 	ledger audit.Ledger
-	memory *memlog.Memory      // nil if the entries are in the database
 	sizes  map[string]int64    // of the memory files before the records were read
 	lines  map[string][]string // of the histories of books before that
 	err    error               // why they are not known
@@ -31,21 +31,40 @@ func (a *App) NewProof(ctx context.Context) (cli.Proof, error) {
 		a.log.Warn("cannot find out what interrupted calls have changed", "error", err)
 	}
 	p := &proof{app: a, sizes: map[string]int64{}}
-	var isFiles bool
-	if p.memory, isFiles = a.storage.memory.(*memlog.Memory); isFiles {
-		for _, file := range learning.MemoryFiles(a.known) {
-			info, err := p.memory.Stat(ctx, file, &contract.PathPolicy{})
-			if err == nil {
-				p.sizes[file] = info.Size()
-			} else if !errors.Is(err, fs.ErrNotExist) && contract.AsError(err).Kind != contract.NotFound {
-				return nil, err
-			}
+	for _, file := range learning.MemoryFiles(a.known) {
+		info, err := a.storage.memory.Stat(ctx, file, &contract.PathPolicy{})
+		if err == nil {
+			p.sizes[file] = info.Size()
+		} else if !isMissing(err) {
+			return nil, err
 		}
 	}
 	if len(a.settings.Books) > 0 {
 		p.lines, p.err = a.books.HistoryLines(ctx)
 	}
-	return p, nil
+	return p, p.addPending(ctx, &p.ledger)
+}
+
+func isMissing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || contract.AsError(err).Kind == contract.NotFound
+}
+
+// addPending adds the records that are not in the chain yet.
+func (p *proof) addPending(ctx context.Context, ledger *audit.Ledger) error {
+	if !p.comparesTasks() {
+		return nil
+	}
+	db, err := p.app.database.open(ctx)
+	if err != nil {
+		return nil //nolint:nilerr // compareTasks reports it
+	}
+	return db.PendingRecords(ctx, ledger.AddPending)
+}
+
+// comparesTasks reports whether all changes of the tasks are recorded here. A SQLite file outside
+// of the data folder may serve other workspaces, which record their changes elsewhere.
+func (p *proof) comparesTasks() bool {
+	return p.app.database.exists() && (p.app.database.isShared() || p.app.storage.source == ownSource)
 }
 
 // Add implements cli.Proof.
@@ -61,18 +80,22 @@ func (p *proof) Compare(ctx context.Context, report func(cli.Progress)) (cli.Pro
 	if err != nil || len(first.Problems) == 0 {
 		return first, err
 	}
-	var ledger audit.Ledger
+	p.ledger = audit.Ledger{}
+	ledger := &p.ledger
+	if err := p.addPending(ctx, ledger); err != nil {
+		return first, err
+	}
 	if err := ledger.ReadAll(ctx, p.app.AuditRecords()); err != nil {
 		return first, err
 	}
-	second, err := p.compare(ctx, &ledger, report)
+	second, err := p.compare(ctx, ledger, report)
 	second.Problems = slices.DeleteFunc(second.Problems, func(problem string) bool { return !slices.Contains(first.Problems, problem) })
 	return second, err
 }
 
 func (p *proof) compare(ctx context.Context, ledger *audit.Ledger, report func(cli.Progress)) (found cli.Proved, err error) {
 	found.Problems, found.Notes = []string{}, []string{}
-	found.Changes = len(ledger.Changes)
+	found.Changes = len(ledger.Changes) + ledger.Tasks.Changes
 	for _, call := range ledger.Open() {
 		if p.isRunning(call) {
 			found.Running++
@@ -93,15 +116,17 @@ func (p *proof) compare(ctx context.Context, ledger *audit.Ledger, report func(c
 		found.Problems, found.Notes = append(found.Problems, c.Problems...), append(found.Notes, c.Notes...)
 	}
 	for file, changes := range files {
-		if p.memory == nil {
-			break
-		}
-		c, err := p.memory.Prove(ctx, file, p.sizes[file], changes)
+		c, err := p.compareMemory(ctx, file, changes)
 		if err != nil {
 			return found, err
 		}
 		add(c)
 	}
+	c, err := p.compareTasks(ctx, &ledger.Tasks, report)
+	if err != nil {
+		return found, err
+	}
+	add(c)
 	if len(ofBooks) > 0 && len(p.app.settings.Books) > 0 {
 		if p.err != nil {
 			return found, p.err
@@ -117,6 +142,45 @@ func (p *proof) compare(ctx context.Context, ledger *audit.Ledger, report func(c
 	slices.Sort(found.Problems)
 	slices.Sort(found.Notes)
 	return found, nil
+}
+
+// compareMemory compares a memory file with the changes of it that were recorded.
+func (p *proof) compareMemory(ctx context.Context, file string, changes []*audit.Announced) (c audit.Comparison, err error) {
+	if files, ok := p.app.storage.memory.(*memlog.Memory); ok {
+		return files.Prove(ctx, file, p.sizes[file], changes)
+	}
+	tail, err := p.app.storage.memory.Tail(ctx, file, &contract.PathPolicy{}, math.MaxInt64)
+	if err != nil && !isMissing(err) {
+		return c, err
+	}
+	return memlog.ProveText(file, tail.Text, p.sizes[file], changes), nil
+}
+
+// compareTasks compares the tasks with the changes of them that were recorded.
+func (p *proof) compareTasks(ctx context.Context, ledger *audit.TaskLedger, report func(cli.Progress)) (c audit.Comparison, err error) {
+	switch {
+	case !p.app.database.exists():
+		if ledger.Changes > 0 {
+			c.Problems = []string{"tasks are recorded, but there is no database"}
+		}
+		return c, nil
+	case !p.comparesTasks():
+		if ledger.Changes > 0 {
+			c.Notes = []string{"tasks were not compared: the database is outside of the data folder, so that other workspaces may use it too"}
+		}
+		return c, nil
+	}
+	cut, err := p.app.retained().Cut(ctx)
+	if err != nil {
+		return c, err
+	}
+	ledger.Older = ledger.Older || cut.Through != ""
+	db, err := p.app.database.open(ctx)
+	if err != nil {
+		c.Problems = []string{"tasks were not compared: the database cannot be opened: " + err.Error()}
+		return c, nil //nolint:nilerr // it is a problem, and the other stores are compared
+	}
+	return db.ProveTasks(ctx, ledger, func(done int) { report(cli.Progress{Done: int64(done), Unit: "tasks"}) })
 }
 
 // isRunning reports whether a call that has begun may still end, or be settled by its process.

@@ -179,11 +179,14 @@ func (a *App) newCallIndex() *auditindex.Index {
 	}
 }
 
+// ownSource is the source of the records of a workspace whose database is in its data folder.
+const ownSource = "audit"
+
 // recordSource names the records of a workspace in the index of calls. A database in the data
 // folder moves with the records; a database outside of it may serve several workspaces.
 func recordSource(s cli.Settings) string {
 	if file, ok := sqlstore.File(s.Database); ok && filepath.Dir(file) == s.Data {
-		return "audit"
+		return ownSource
 	}
 	return workspace.RealPath(s.Data)
 }

@@ -108,7 +108,7 @@ func (w *work) record(result *Result, took time.Duration) *audit.Record {
 		Bytes:     len(result.Body),
 	}
 	w.effect.AddTo(r)
-	r.InOutbox = result.Err == nil && w.effect.IsInOutbox()
+	w.effect.Complete(r, result.Err == nil)
 	return r
 }
 

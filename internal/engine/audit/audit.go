@@ -31,7 +31,8 @@ type Record struct {
 	// Call identifies the call, if it may have changed something: records, histories and the outbox
 	// of the database name it.
 	Call string
-	// Effect says what is about to be changed; only with the outcome Begun.
+	// Effect says what is about to be changed, with the outcome Begun, or what was changed in the
+	// database.
 	Effect jsontree.Value
 	Owner  string // the process that makes the change; only with the outcome Begun
 	// Undone and Unknown are the numbers of the announced changes that were not made, and of those

@@ -1,6 +1,9 @@
 package audit
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"strconv"
 	"sync"
@@ -9,8 +12,8 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// Change describes one change outside of the database, so that it can be found out later whether it
-// was made. It holds hashes and sizes, no content.
+// Change describes one change of a memory file or a book, so that it can be found out later whether
+// it was made. It holds hashes and sizes, no content.
 type Change struct {
 	Store string // MemoryStore, or the name of the store of a book
 	Op    string // append, write, delete, upload, import, restore or register
@@ -27,6 +30,15 @@ type Change struct {
 
 // MemoryStore is the Store of a change of a memory file.
 const MemoryStore = "memory"
+
+// Appended describes an entry that is appended to a memory file, at a place or later.
+func Appended(file string, at int64, entry []byte) Change {
+	sum := sha256.Sum256(entry)
+	return Change{
+		Store: MemoryStore, Op: "append", Path: file, At: at, Size: int64(len(entry)),
+		Lines: 1 + bytes.Count(entry, []byte{'\n'}), New: hex.EncodeToString(sum[:]),
+	}
+}
 
 // value returns the change as a record holds it. Each step of a call but the first has its number.
 func (c *Change) value(step int) jsontree.Value {

@@ -21,7 +21,8 @@ type Effect struct {
 	// random.
 	Call string
 
-	record Record // of the call, as if it succeeded
+	record Record         // of the call, as if it succeeded
+	stored jsontree.Value // what it has changed in the database; null if the record does not say so
 	writer Writer
 	state  atomic.Uint32
 	steps  steps
@@ -126,6 +127,12 @@ func (e *Effect) SetPrincipal(principal string) {
 	}
 }
 
+// ChangesTask says that the transaction of the call changes a task. A call changes at most one.
+func (e *Effect) ChangesTask(c TaskChange) { e.stored = c.value() }
+
+// Appends says that the transaction of the call appends an entry to a memory file.
+func (e *Effect) Appends(c Change) { e.stored = c.value(1) }
+
 // OutboxRecord returns the record for the outbox, as if the call succeeded. The caller adds it in
 // the transaction that makes the change, and calls Committed after the commit.
 func (e *Effect) OutboxRecord() []byte {
@@ -134,6 +141,7 @@ func (e *Effect) OutboxRecord() []byte {
 	}
 	r := e.record
 	e.AddTo(&r)
+	r.Effect = e.stored
 	return r.encode()
 }
 
@@ -152,12 +160,20 @@ func (e *Effect) Conclude(ctx context.Context, failed error) error {
 	if failed != nil {
 		r.Outcome = string(contract.AsError(failed).Kind)
 	}
-	r.InOutbox = failed == nil && e.IsInOutbox()
+	e.Complete(&r, failed == nil)
 	err := e.writer.Write(ctx, &r, failed == nil && !r.InOutbox)
 	if r.InOutbox {
 		return nil
 	}
 	return err
+}
+
+// Complete lets the record of a call that has succeeded take the place of the one in the outbox, if
+// it has one there.
+func (e *Effect) Complete(r *Record, succeeded bool) {
+	if succeeded && e.IsInOutbox() {
+		r.InOutbox, r.Effect = true, e.stored
+	}
 }
 
 // IsInOutbox reports whether the outbox of the database holds the record of the call, or has held

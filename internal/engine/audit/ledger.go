@@ -13,6 +13,8 @@ type Announced struct {
 	Change
 	State State
 	Call  *AnnouncedCall
+	// Stored means that the record was stored in one transaction with the change.
+	Stored bool
 }
 
 // AnnouncedCall is a call that has announced changes.
@@ -25,50 +27,97 @@ type AnnouncedCall struct {
 	line            []byte // its first record; nil once it is settled
 }
 
-// Ledger collects from the records of a workspace which changes calls have announced, and which of
-// them were made.
+// Ledger collects from the records of a workspace which changes calls have announced, which of them
+// were made, and what calls have changed in the database.
 type Ledger struct {
 	Changes []*Announced // in the order of their records
+	Tasks   TaskLedger
 	calls   map[string]*AnnouncedCall
+	pending map[string]bool // the calls of AddPending
 }
 
 const (
-	callMark  = `,"call":"`
-	begunMark = `"outcome":"` + Begun + `"`
+	callMark    = `,"call":"`
+	begunMark   = `"outcome":"` + Begun + `"`
+	effectMark  = `,"effect":{`
+	trustMark   = `"tool":"trust/`
+	addTaskMark = `"tool":"tasks/add_task"`
 )
 
 // Add reads the next record. It returns the call that the record is about, or nil if that call has
 // announced nothing.
 func (l *Ledger) Add(line []byte) *AnnouncedCall {
-	at := bytes.LastIndex(line, []byte(callMark))
-	if at < 0 {
-		return nil
-	}
-	id, _, _ := bytes.Cut(line[at+len(callMark):], []byte{'"'})
-	if l.calls[string(id)] == nil && !bytes.Contains(line, []byte(begunMark)) {
-		return nil // most calls announce nothing
+	id := []byte(CallOf(line))
+	hasEffect := bytes.Contains(line, []byte(effectMark))
+	switch {
+	case hasEffect:
+	case bytes.Contains(line, []byte(trustMark)):
+	case l.Tasks.Since.IsZero() && bytes.Contains(line, []byte(addTaskMark)):
+	case len(id) == 0 || l.calls[string(id)] == nil:
+		return nil // most calls change nothing
 	}
 	record, err := jsontree.ParseTrusted(line)
 	if err != nil || record.Kind != jsontree.Object {
 		return nil
 	}
 	field := func(key string) string { f := record.Field(key); return f.Text }
-	c := l.calls[field("call")]
-	switch {
-	case field("outcome") == Begun:
-		if c == nil {
-			began, _ := time.Parse(time.RFC3339Nano, field("time")) // the record is ours
-			c = &AnnouncedCall{ID: field("call"), Owner: field("owner"), Tool: CurrentTool(field("tool")), Time: began, line: bytes.Clone(line)}
-			if l.calls == nil {
-				l.calls = map[string]*AnnouncedCall{}
-			}
-			l.calls[c.ID] = c
-		}
-		l.announce(c, record.Field("effect"))
-	case c != nil:
-		c.conclude(&record)
+	began, _ := time.Parse(time.RFC3339Nano, field("time")) // the record is ours
+	c := &AnnouncedCall{ID: field("call"), Owner: field("owner"), Tool: CurrentTool(field("tool")), Time: began}
+	known := l.calls[c.ID]
+	switch outcome := field("outcome"); {
+	case outcome == Begun:
+		return l.begin(c, record.Field("effect"), line)
+	case known != nil:
+		known.conclude(&record)
+		return known
+	case outcome == "ok":
+		l.store(c, record.Field("effect"))
 	}
+	return nil
+}
+
+// AddPending reads a record of the outbox, which is not in the chain yet, or was just added to it.
+// Records of the outbox are read before those of the chain.
+func (l *Ledger) AddPending(record []byte) {
+	l.Add(record)
+	if l.pending == nil {
+		l.pending = map[string]bool{}
+	}
+	l.pending[CallOf(record)] = true
+}
+
+// begin applies the record of a call that is about to change something.
+func (l *Ledger) begin(c *AnnouncedCall, effect jsontree.Value, line []byte) *AnnouncedCall {
+	if known := l.calls[c.ID]; known != nil {
+		c = known
+	} else {
+		if l.calls == nil {
+			l.calls = map[string]*AnnouncedCall{}
+		}
+		c.line, l.calls[c.ID] = bytes.Clone(line), c
+	}
+	l.announce(c, effect)
 	return c
+}
+
+// store applies the record of a call that has changed the database, or something that decides what
+// the records before it are worth.
+func (l *Ledger) store(c *AnnouncedCall, effect jsontree.Value) {
+	store := effect.Field("store")
+	task, isTask := parseTaskChange(&effect)
+	switch {
+	case c.Tool == "trust/new-data" || c.Tool == "trust/lost-records":
+		l.Tasks.forget(c.Time)
+	case l.pending[c.ID]:
+	case isTask:
+		l.Tasks.add(&task, c.ID, c.Time)
+	case store.Text == MemoryStore:
+		change, _ := parseChange(&effect)
+		c.Concluded, c.Settled = true, true
+		l.Changes = append(l.Changes, &Announced{Change: change, State: Made, Call: c, Stored: true})
+	case c.Tool == "tasks/add_task" && l.Tasks.Since.IsZero():
+		l.Tasks.Older = true // an earlier version has added a task
+	}
 }
 
 func (l *Ledger) announce(c *AnnouncedCall, effect jsontree.Value) {

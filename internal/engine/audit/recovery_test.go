@@ -152,11 +152,14 @@ func TestBeginFails(t *testing.T) {
 func FuzzLedger(f *testing.F) {
 	f.Add(`{"outcome":"begun","call":"a","effect":{"step":99999999999}}`+"\n", `{"outcome":"ok","call":"a","undone":[0,-1,9]}`)
 	f.Add(`{"outcome":"begun","call":"a","effect":[]}`, `{"x":1,"call":"a","outcome":[]}`)
+	f.Add(string(taskRecord(0, "0a")), string(taskRecord(1, "bx")))
 	f.Fuzz(func(_ *testing.T, one, two string) {
 		var l audit.Ledger
 		for _, line := range []string{one, two, one} {
 			l.Add([]byte(line))
 		}
+		l.AddPending([]byte(two))
+		l.Tasks.Rest(func(_ int64, task *audit.RecordedTask) { task.State() })
 		l.Open()
 	})
 }

@@ -73,7 +73,7 @@ func (p *Program) printRecords(records []jsontree.Value) {
 	t.write(p.Stdout)
 }
 
-// Proof compares memory files and books with the records.
+// Proof compares tasks, memory files and books with the records.
 type Proof interface {
 	// Add reads the next record.
 	Add(record []byte) error
@@ -84,7 +84,7 @@ type Proof interface {
 // Proved is the result of a Proof.
 type Proved struct {
 	Records int `json:"records"`
-	Changes int `json:"changes"` // of memory files and books, as recorded
+	Changes int `json:"changes"` // of tasks, memory files and books, as recorded
 	Running int `json:"running"` // calls that have begun and not ended
 	audit.Comparison
 }
@@ -158,7 +158,7 @@ const maxProblems = 20
 func (p *Program) printProved(r *Proved) {
 	fmt.Fprintf(p.Stdout, "%d records: the hash chain is intact.\n", r.Records)
 	if r.Changes > 0 && len(r.Problems) == 0 {
-		fmt.Fprintf(p.Stdout, "%s of memory files and books: each has its record, and each record its change.\n", plural(r.Changes, "change"))
+		fmt.Fprintf(p.Stdout, "%s of tasks, memory files and books: each has its record, and each record its change.\n", plural(r.Changes, "change"))
 	}
 	if r.Running > 0 {
 		fmt.Fprintf(p.Stdout, "%s in progress.\n", plural(r.Running, "call"))

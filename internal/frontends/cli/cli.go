@@ -49,7 +49,8 @@ type Workspace interface {
 	// RecordCheck returns a function that checks the signatures in audit records, one after the
 	// other.
 	RecordCheck(ctx context.Context) func(record []byte) error
-	// NewProof prepares to compare memory files and books with the records, before these are read.
+	// NewProof prepares to compare tasks, memory files and books with the records, before these are
+	// read.
 	NewProof(ctx context.Context) (Proof, error)
 	// CallIndex returns the index of the recorded calls.
 	CallIndex() *auditindex.Index

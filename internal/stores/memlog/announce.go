@@ -3,10 +3,7 @@ package memlog
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"os"
-	"path"
 
 	"remit/internal/contract"
 	"remit/internal/engine/audit"
@@ -21,15 +18,6 @@ func (t *Ticket) announce(ctx context.Context, e *audit.Effect, c audit.Change) 
 	defer t.log.mu.Unlock()
 	t.step, t.refusal, t.announcing = step, refusal, false
 	t.log.work.Signal()
-}
-
-// changeOf describes an entry that will be appended to a file.
-func (m *Memory) changeOf(file string, l *Log, body []byte) audit.Change {
-	sum := sha256.Sum256(body)
-	return audit.Change{
-		Store: audit.MemoryStore, Op: "append", Path: path.Base(file), At: m.endOf(file, l), Size: int64(len(body)),
-		Lines: 1 + bytes.Count(body, []byte{'\n'}), New: hex.EncodeToString(sum[:]),
-	}
 }
 
 // fileEnd is where the whole lines of a file end.

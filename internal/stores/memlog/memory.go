@@ -36,7 +36,7 @@ func (m *Memory) Append(
 	queued := log.append(ticket)
 	return func(ctx context.Context) (learning.Position, error) {
 		if effect != nil && queued {
-			ticket.announce(ctx, effect, m.changeOf(file, log, entry))
+			ticket.announce(ctx, effect, audit.Appended(path.Base(file), m.endOf(file, log), entry))
 		}
 		place, err := ticket.Wait(ctx)
 		return learning.Position(place), err

@@ -23,6 +23,12 @@ func (m *Memory) Prove(_ context.Context, file string, size int64, changes []*au
 	if err != nil {
 		return c, fmt.Errorf("read %s: %w", file, err)
 	}
+	return ProveText(file, text, size, changes), nil
+}
+
+// ProveText is Prove for the text of a memory file, wherever it is stored. Nobody can type a line
+// into a database, so a line is a problem that follows entries of a database and has no record.
+func ProveText(file string, text []byte, size int64, changes []*audit.Announced) (c audit.Comparison) {
 	p := proof{text: text, covered: map[int]bool{}}
 	p.split()
 	for _, a := range p.match(changes) {
@@ -31,10 +37,14 @@ func (m *Memory) Prove(_ context.Context, file string, size int64, changes []*au
 				a.Call.Time.Format(time.RFC3339)))
 		}
 	}
-	if typed := p.typed(min(size, int64(len(text))), changes); len(typed) > 0 {
+	typed, added := p.typed(min(size, int64(len(text))), changes)
+	if len(typed) > 0 {
 		c.Notes = append(c.Notes, fmt.Sprintf("%s: people have typed line %s", file, strings.Join(typed, ", ")))
 	}
-	return c, nil
+	if len(added) > 0 {
+		c.Problems = append(c.Problems, fmt.Sprintf("%s: no record says that line %s was added", file, strings.Join(added, ", ")))
+	}
+	return c
 }
 
 // proof is a memory file that is compared with records.
@@ -110,13 +120,26 @@ func (p *proof) cover(a *audit.Announced, at int) bool {
 }
 
 // typed returns the numbers of the lines that no change has written, from the first change on.
-func (p *proof) typed(size int64, changes []*audit.Announced) (numbers []string) {
-	first := slices.MinFunc(changes, func(a, b *audit.Announced) int { return cmp.Compare(a.At, b.At) }).At
-	for i, at := range p.starts {
-		blank := p.text[at] == '\n'
-		if int64(at) >= first && int64(at) < size && !p.covered[at] && !blank {
-			numbers = append(numbers, strconv.Itoa(i+1))
+// added are those that were added to a database.
+func (p *proof) typed(size int64, changes []*audit.Announced) (typed, added []string) {
+	first, stored, inFile := int64(math.MaxInt64), int64(math.MaxInt64), int64(-1)
+	for _, a := range changes {
+		first = min(first, a.At)
+		if a.Stored {
+			stored = min(stored, a.At)
+		} else {
+			inFile = max(inFile, a.At)
 		}
 	}
-	return numbers
+	for i, at := range p.starts {
+		place := int64(at)
+		switch {
+		case place < first || place >= size || p.covered[at] || p.text[at] == '\n':
+		case place >= stored && place > inFile:
+			added = append(added, strconv.Itoa(i+1))
+		default:
+			typed = append(typed, strconv.Itoa(i+1))
+		}
+	}
+	return typed, added
 }

@@ -107,12 +107,13 @@ func (m *Memory) store(ctx context.Context, file string, batch []*entry) error {
 			if e.refused != nil {
 				continue
 			}
+			if e.effect != nil {
+				e.effect.Appends(audit.Appended(file, count.bytes, e.body))
+				effects = append(effects, e.effect)
+			}
 			e.line, e.size = count.lines+1, len(e.body)+1
 			count.add(e.body)
 			rows = append(rows, []any{log, e.line, e.body})
-			if e.effect != nil {
-				effects = append(effects, e.effect)
-			}
 		}
 		if len(rows) > 0 { // none if all were refused
 			err = addLines(ctx, tx, rows)

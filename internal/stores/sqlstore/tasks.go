@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"remit/internal/engine/audit"
 	"remit/internal/toolsets/tasks"
 )
 
@@ -52,13 +53,13 @@ func (s taskLists) Add(ctx context.Context, n tasks.New, now time.Time) (t tasks
 		if err != nil {
 			return err
 		}
-		return s.db.record(ctx, tx)
+		t.CreatedAt = timeOf(created)
+		t.UpdatedAt = t.CreatedAt
+		return s.record(ctx, tx, t.ID, audit.NoTask, digestOf(&t, rankOf(t.Priority)))
 	})
 	if err != nil {
 		return tasks.Task{}, taskError("add a task", err)
 	}
-	t.CreatedAt = timeOf(created)
-	t.UpdatedAt = t.CreatedAt
 	return t, nil
 }
 
@@ -80,9 +81,10 @@ func (s taskLists) Change(
 		if err := mustChangeOne(tx.ExecContext(ctx, touchList, user)); err != nil {
 			return err
 		}
-		if t, err = taskIn(ctx, tx, user, id); err != nil {
+		if t, err = taskIn(ctx, tx, taskOfUser, user, id); err != nil {
 			return err
 		}
+		old := digestOf(&t, rankOf(t.Priority))
 		if !edit(&t) {
 			return errUnchanged
 		}
@@ -92,7 +94,7 @@ func (s taskLists) Change(
 		if err != nil {
 			return err
 		}
-		return s.db.record(ctx, tx)
+		return s.record(ctx, tx, id, old, digestOf(&t, rankOf(t.Priority)))
 	})
 	if err != nil && !errors.Is(err, errUnchanged) {
 		return tasks.Task{}, taskError("change a task", err)
@@ -110,7 +112,7 @@ func later(before, now time.Time) time.Time {
 
 const shrinkList = `UPDATE task_lists SET total = total - 1, revision = revision + 1 WHERE user_id = $1`
 
-const deleteTask = `DELETE FROM tasks WHERE user_id = $1 AND id = $2`
+const deleteTask = `DELETE FROM tasks WHERE user_id = $1 AND id = $2 RETURNING ` + taskColumns
 
 func (s taskLists) Delete(ctx context.Context, user string, id int64, check func(*tasks.Task) error) error {
 	err := s.db.change(ctx, func(ctx context.Context, tx runner) error {
@@ -118,7 +120,7 @@ func (s taskLists) Delete(ctx context.Context, user string, id int64, check func
 			return err
 		}
 		if check != nil {
-			task, err := taskIn(ctx, tx, user, id)
+			task, err := taskIn(ctx, tx, taskOfUser, user, id)
 			if err == nil {
 				err = check(&task)
 			}
@@ -126,10 +128,11 @@ func (s taskLists) Delete(ctx context.Context, user string, id int64, check func
 				return err
 			}
 		}
-		if err := mustChangeOne(tx.ExecContext(ctx, deleteTask, user, id)); err != nil {
+		old, err := taskIn(ctx, tx, deleteTask, user, id)
+		if err != nil {
 			return err
 		}
-		return s.db.record(ctx, tx)
+		return s.record(ctx, tx, id, digestOf(&old, rankOf(old.Priority)), audit.DeletedTask)
 	})
 	return taskError("delete a task", err)
 }
@@ -144,13 +147,13 @@ func mustChangeOne(result sql.Result, err error) error {
 }
 
 func (s taskLists) Get(ctx context.Context, user string, id int64) (tasks.Task, error) {
-	t, err := taskIn(ctx, s.db.reader(ctx), user, id)
+	t, err := taskIn(ctx, s.db.reader(ctx), taskOfUser, user, id)
 	return t, taskError("get a task", err)
 }
 
-// taskIn reads a task, or returns ErrNotFound.
-func taskIn(ctx context.Context, on runner, user string, id int64) (tasks.Task, error) {
-	t, found, err := find(ctx, on, taskOfUser, scanUserTask, user, id)
+// taskIn returns the task that a query finds, or ErrNotFound.
+func taskIn(ctx context.Context, on runner, query, user string, id int64) (tasks.Task, error) {
+	t, found, err := find(ctx, on, query, scanUserTask, user, id)
 	if !found {
 		return t, cmp.Or(err, tasks.ErrNotFound)
 	}

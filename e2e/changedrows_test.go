@@ -1,0 +1,131 @@
+package e2e
+
+import (
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"remit/internal/stores/sqlstore/pgtest"
+)
+
+// useDatabase lets all commands use a PostgreSQL database.
+func (s *workspace) useDatabase(url string) {
+	s.database, s.env = url, append(s.env, "REMIT_DATABASE="+url)
+}
+
+// execute changes the database of the workspace directly.
+func (s *workspace) execute(statement string) {
+	s.t.Helper()
+	if s.database == "" {
+		s.behind(statement)
+		return
+	}
+	db, err := sql.Open("pgx", s.database)
+	s.check(err)
+	defer db.Close()
+	_, err = db.ExecContext(s.t.Context(), statement)
+	s.check(err)
+}
+
+// proved returns what "audit verify" finds.
+func (s *workspace) proved() (code int, problems, notes []string) {
+	s.t.Helper()
+	got := s.remit("audit", "verify", "--json")
+	var result struct{ Problems, Notes []string }
+	if err := json.Unmarshal([]byte(got.out), &result); err != nil {
+		s.t.Fatalf("audit verify: exit %d, %v\n%s%s", got.code, err, got.out, got.errOut)
+	}
+	return got.code, result.Problems, result.Notes
+}
+
+// TestAuditVerifyNamesChangedRows changes tasks and memory entries in the database, in all ways,
+// and checks that "audit verify" names each, and nothing else.
+func TestAuditVerifyNamesChangedRows(t *testing.T) {
+	t.Parallel()
+	const insert = `INSERT INTO tasks (user_id, id, title, completed, priority, created_at, updated_at) VALUES ('ada', %d, 'x', false, 1, %d, 1)`
+	edits := map[string]struct {
+		edit   string
+		want   string // "" is no problem
+		more   string // another problem
+		shared bool   // PostgreSQL only
+	}{
+		"nothing":               {},
+		"a task is changed":     {edit: `UPDATE tasks SET title = 'mine' WHERE id = 1`, want: "task 1 of ada: it is not what call"},
+		"a task is put back":    {edit: `UPDATE tasks SET completed = false WHERE id = 1`, want: "task 1 of ada: it is not what call"},
+		"a task is given away":  {edit: `UPDATE tasks SET user_id = 'eve' WHERE id = 1`, want: "task 1 of eve: it is not what call"},
+		"a task is deleted":     {edit: `DELETE FROM tasks WHERE id = 2`, want: "task 2: it is missing"},
+		"a task is added":       {edit: fmt.Sprintf(insert, 9, int64(1)<<60), want: "task 9 of ada: no record"},
+		"an old task is added":  {edit: fmt.Sprintf(insert, 9, 1), want: "task 9 of ada: no record"},
+		"a deleted task exists": {edit: fmt.Sprintf(insert, 3, 1), want: "task 3 of ada: it is there, but call"},
+		"an entry is changed": {
+			edit: `UPDATE log_lines SET body = '{"n":7}' WHERE line = 1 AND starts_with(log, 'memory/')`,
+			want: memoryFile + ": no record says that line 1 was added", more: memoryFile + ": the entry of call", shared: true,
+		},
+		"an entry is deleted": {
+			edit: `DELETE FROM log_lines WHERE line = 2 AND starts_with(log, 'memory/')`, want: memoryFile + ": the entry of call", shared: true,
+		},
+		"an entry is added": {
+			edit: `INSERT INTO log_lines (log, line, body) SELECT log, 3, '{"n":7}' FROM logs WHERE starts_with(log, 'memory/');
+				UPDATE logs SET lines = lines + 1, bytes = bytes + 8 WHERE starts_with(log, 'memory/')`,
+			want: memoryFile + ": no record says that line 3 was added", shared: true,
+		},
+	}
+	for _, database := range []string{"SQLite", "PostgreSQL"} {
+		for name, tc := range edits {
+			t.Run(database+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				s := newWorkspace(t, nil)
+				if database == "PostgreSQL" {
+					s.useDatabase(pgtest.Database(t))
+				} else if tc.shared {
+					t.Skip("the entries are in files")
+				}
+				w := s.serve("--toolsets", "learning-os,tasks", "--approve", "auto")
+				for n := range 3 {
+					w.post("/tools/add_task", fmt.Sprintf(`{"user_id":"ada","title":"%d"}`, n), nil)
+				}
+				w.post("/tools/complete_task", `{"user_id":"ada","task_id":"1"}`, nil)
+				w.post("/tools/update_task", `{"user_id":"ada","task_id":"1","title":"same"}`, http.Header{"Idempotency-Key": {"k"}})
+				w.post("/tools/update_task", `{"user_id":"ada","task_id":"1","title":"same"}`, nil) // changes nothing
+				w.post("/tools/delete_task", `{"user_id":"ada","task_id":"3"}`, nil)
+				for n := range 2 {
+					w.post("/tools/write_memory_entry", fmt.Sprintf(`{"file":%q,"entry":{"timestamp":"2026-01-09T10:30:00Z","type":"task","n":%d}}`, memoryFile, n), nil)
+				}
+				w.end()
+				if tc.edit != "" {
+					s.execute(tc.edit)
+				}
+				code, problems, notes := s.proved()
+				want := slices.DeleteFunc([]string{tc.want, tc.more}, func(one string) bool { return one == "" })
+				if !slices.EqualFunc(problems, want, strings.HasPrefix) {
+					t.Errorf("problems: %q, want %q", problems, want)
+				}
+				if (code == 0) != (tc.want == "") || len(notes) > 0 {
+					t.Errorf("exit code %d, notes %q", code, notes)
+				}
+			})
+		}
+	}
+}
+
+// TestUnrecordedChangeIsNotHidden checks that a change by SQL is named after the task was changed
+// by a call.
+func TestUnrecordedChangeIsNotHidden(t *testing.T) {
+	t.Parallel()
+	onEachDatabase(t, func(t *testing.T, flags ...string) {
+		s := newWorkspace(t, nil)
+		if len(flags) > 0 {
+			s.useDatabase(flags[1])
+		}
+		s.mustRun("tasks", "add", "Milk", "--user", "ada")
+		s.execute(`UPDATE tasks SET title = 'Wine'`)
+		s.mustRun("tasks", "done", "1", "--user", "ada")
+		if code, problems, _ := s.proved(); code == 0 || len(problems) != 1 || !strings.HasPrefix(problems[0], "task 1: it was changed without a record") {
+			t.Errorf("exit code %d, problems %q", code, problems)
+		}
+	})
+}

@@ -1,0 +1,175 @@
+package audit
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"strconv"
+	"time"
+
+	"remit/internal/contract/jsontree"
+)
+
+// Digest is the SHA-256 of a task with all of its columns.
+type Digest [sha256.Size]byte
+
+// The digests of a task that does not exist.
+var (
+	NoTask      = Digest{}                                        // it was not added yet
+	DeletedTask = Digest(bytes.Repeat([]byte{0xff}, sha256.Size)) // it was deleted
+)
+
+// tasksTable is the table that a TaskChange names.
+const tasksTable = "tasks"
+
+// TaskChange says what a call has changed in the table of tasks. An added task has no Old digest
+// (NoTask), a deleted task no New one (DeletedTask).
+type TaskChange struct {
+	ID       int64
+	Old, New Digest
+}
+
+// value returns the change as a record holds it.
+func (c *TaskChange) value() jsontree.Value {
+	members := make([]jsontree.Member, 2, 4)
+	members[0], members[1] = jsontree.M("table", jsontree.Str(tasksTable)), jsontree.M("id", jsontree.Int(c.ID))
+	if c.Old != NoTask {
+		members = append(members, jsontree.M("old", jsontree.Str(c.Old.String())))
+	}
+	if c.New != DeletedTask {
+		members = append(members, jsontree.M("new", jsontree.Str(c.New.String())))
+	}
+	return jsontree.Obj(members...)
+}
+
+// String returns the digest as records hold it.
+func (d Digest) String() string { return base64.RawStdEncoding.EncodeToString(d[:]) }
+
+// parseTaskChange parses what value returns. It returns false for anything else.
+func parseTaskChange(v *jsontree.Value) (c TaskChange, ok bool) {
+	table, id := v.Field("table"), v.Field("id")
+	n, err := strconv.ParseInt(id.Text, 10, 64)
+	if err != nil || table.Text != tasksTable {
+		return c, false
+	}
+	c = TaskChange{ID: n, Old: NoTask, New: DeletedTask}
+	for key, digest := range map[string]*Digest{"old": &c.Old, "new": &c.New} {
+		text, given := v.Get(key)
+		if !given {
+			continue
+		}
+		sum, err := base64.RawStdEncoding.DecodeString(text.Text)
+		if err != nil || len(sum) != len(digest) {
+			return c, false
+		}
+		*digest = Digest(sum)
+	}
+	return c, true
+}
+
+// TaskLedger collects from the records what each task is now. The records of two changes of a task
+// may be in another order than the changes: each says which digest it has replaced.
+type TaskLedger struct {
+	// Changes is how many changes were recorded.
+	Changes int
+	// Since is when the first change was recorded; zero if none was.
+	Since time.Time
+	// Older means that tasks may exist without a record if they were added before Since: an earlier
+	// version of the program did not record their digests, or their records were dropped or lost.
+	Older bool
+
+	tasks map[int64]*RecordedTask
+}
+
+// RecordedTask is what the records say about a task.
+type RecordedTask struct {
+	first, last link
+	loose       []link // those that do not follow last
+}
+
+// link is a change of a task.
+type link struct {
+	old, now Digest
+	call     string
+	time     int64 // microseconds since 1970
+}
+
+// add reads a change of a call.
+func (l *TaskLedger) add(c *TaskChange, call string, at time.Time) {
+	l.Changes++
+	if l.Since.IsZero() {
+		l.Since = at
+	}
+	next, known := link{c.Old, c.New, call, at.UnixMicro()}, l.tasks[c.ID]
+	switch {
+	case known == nil:
+		if l.tasks == nil {
+			l.tasks = map[int64]*RecordedTask{}
+		}
+		l.tasks[c.ID] = &RecordedTask{first: next, last: next}
+	case known.last.now == next.old:
+		known.last = next
+	default:
+		known.loose = append(known.loose, next)
+	}
+}
+
+// forget drops everything that was recorded before a person has decided to go on with other data,
+// or without lost records.
+func (l *TaskLedger) forget(at time.Time) { *l = TaskLedger{Since: at, Older: true} }
+
+// Take returns what was recorded about a task and removes it; nil if nothing was.
+func (l *TaskLedger) Take(id int64) *RecordedTask {
+	task := l.tasks[id]
+	delete(l.tasks, id)
+	return task
+}
+
+// Rest calls visit for each task that was not taken.
+func (l *TaskLedger) Rest(visit func(id int64, task *RecordedTask)) {
+	for id, task := range l.tasks {
+		visit(id, task)
+	}
+}
+
+// TaskState is what a task is after all recorded changes.
+type TaskState struct {
+	Digest Digest
+	Call   string // that has made the last change
+	Time   time.Time
+	// Gap is the call before which the task was changed without a record; "" if there is none.
+	Gap string
+}
+
+// State connects the changes of the task.
+func (t *RecordedTask) State() TaskState {
+	last, gap := t.last, ""
+	if len(t.loose) > 0 {
+		last, gap = t.connect()
+	}
+	return TaskState{last.now, last.call, time.UnixMicro(last.time).UTC(), gap}
+}
+
+// connect orders changes whose records are out of order. The end of a chain is a digest that more
+// changes have stored than replaced. With one end the chain is complete.
+func (t *RecordedTask) connect() (last link, gap string) {
+	stored := map[Digest]int{t.last.now: 1}
+	stored[t.first.old]--
+	for _, l := range t.loose {
+		stored[l.now]++
+		stored[l.old]--
+	}
+	ends := 0
+	for _, n := range stored {
+		ends += max(n, 0)
+	}
+	for i, l := range append([]link{t.last}, t.loose...) {
+		if stored[l.now] > 0 && (last.call == "" || l.time >= last.time) {
+			last = l
+		}
+		if ends > 1 && i > 0 && stored[l.old] < 0 {
+			gap = l.call
+		}
+	}
+	return last, gap
+}
