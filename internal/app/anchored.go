@@ -88,9 +88,13 @@ func (r *anchoredRecords) Ready(now time.Time) error {
 	return r.Log.Ready(now)
 }
 
-// reportLost logs that audit records were lost, because no caller gets that error.
+// reportLost logs once a minute that audit records were lost, because no caller gets that error.
 func (a *App) reportLost(err error) {
 	a.announced.lose()
+	at, now := a.saidLost.Load(), time.Now().UnixNano()
+	if now-at < int64(time.Minute) || !a.saidLost.CompareAndSwap(at, now) {
+		return
+	}
 	a.auditFailures.Add(1)
 	if a.isDoubt(err) {
 		return

@@ -37,6 +37,8 @@ type announcers interface {
 	Dead(ctx context.Context) (ended map[string][]audit.Place, release func(), err error)
 	// Forget removes a dead process.
 	Forget(ctx context.Context, owner string) error
+	// Lives reports whether a process lives, so that it may still settle its changes.
+	Lives(ctx context.Context, owner string) (bool, error)
 }
 
 // announcements follows the changes that this process announces in records, and settles those of
@@ -60,6 +62,8 @@ type announcements struct {
 	listed  bool                 // this process is in the list
 	open    map[string]*openCall // the calls of this process that are not settled, by their id
 	lost    bool                 // an outcome may not have been stored
+	// the calls that began since outcomes that were lost are looked for
+	since   map[string]bool
 	period  int
 	changed time.Time     // when a change was last announced
 	settled []audit.Place // as in the list
@@ -88,6 +92,9 @@ func (a *announcements) begin(ctx context.Context, r *audit.Record) error {
 		a.listed, a.settled, a.next, a.open = true, ends, ends, map[string]*openCall{}
 	}
 	a.changed = a.now()
+	if a.since != nil {
+		a.since[r.Call] = true
+	}
 	if a.open[r.Call] == nil {
 		a.open[r.Call] = &openCall{period: a.period}
 	}
@@ -183,13 +190,15 @@ func (a *announcements) advance(ctx context.Context) error {
 }
 
 // settle settles the changes of processes that have ended, and those of calls of this process that
-// ended without knowing.
+// ended without knowing, or whose outcome was lost.
 func (a *announcements) settle(ctx context.Context) error {
 	own, from := a.ended()
+	settled := false
+	defer func() { a.finish(own, settled) }()
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
-	ended, release, err := a.list.Dead(ctx)
-	if err != nil || len(ended)+len(own) == 0 {
+	dead, release, err := a.list.Dead(ctx)
+	if err != nil || len(dead) == 0 && own.isEmpty() {
 		return err
 	}
 	if release != nil {
@@ -198,59 +207,92 @@ func (a *announcements) settle(ctx context.Context) error {
 	if err := a.ready(); err != nil {
 		return err
 	}
-	if len(own) > 0 { // their records may be queued
+	if !own.isEmpty() { // their records may be queued
 		if err := a.flush(ctx); err != nil {
 			return err
 		}
 	}
-	first := len(own) == 0
-	for _, places := range ended {
+	first := own.isEmpty()
+	for _, places := range dead {
 		if first || isBefore(places, from) {
 			from = places
 		}
 		first = false
 	}
 	isOurs := func(c *audit.AnnouncedCall) bool {
-		_, isDead := ended[c.Owner]
-		return isDead || own[c.ID]
+		_, isDead := dead[c.Owner]
+		return isDead || c.Owner == a.owner && a.hasEnded(own, c.ID)
 	}
 	// After it is known who is dead, and before the records are read.
 	recovery, err := a.recovery(ctx)
 	if err != nil {
 		return err
 	}
-	settled, left, err := recovery.Settle(ctx, from, isOurs)
-	if settled > 0 {
-		a.log.Info("settled the changes of calls that were interrupted", "calls", settled, "left", left)
+	done, left, err := recovery.Settle(ctx, from, isOurs)
+	if done > 0 {
+		a.log.Info("settled the changes of calls that were interrupted", "calls", done, "left", left)
 	}
 	if err != nil || left > 0 {
 		return err
 	}
-	for owner := range ended {
+	for owner := range dead {
 		if err := a.list.Forget(ctx, owner); err != nil {
 			return err
 		}
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for id := range own {
-		delete(a.open, id) // also one of which no record was stored
-	}
+	settled = true
 	return nil
 }
 
-// ended returns the calls of this process that have ended and are not settled, and the places
+// endedCalls are the calls of this process that have ended and may not be settled.
+type endedCalls struct {
+	known   map[string]bool // it is not known whether all of their changes were made
+	// and each other call that is neither running nor new may have lost its outcome
+	lost    bool
+	running map[string]bool
+}
+
+func (e *endedCalls) isEmpty() bool { return len(e.known) == 0 && !e.lost }
+
+// ended returns the calls of this process that have ended and may not be settled, and the places
 // before which all are.
-func (a *announcements) ended() (calls map[string]bool, from []audit.Place) {
+func (a *announcements) ended() (e endedCalls, from []audit.Place) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	calls = map[string]bool{}
+	e = endedCalls{map[string]bool{}, a.lost, map[string]bool{}}
 	for id, call := range a.open {
 		if call.ended {
-			calls[id] = true
+			e.known[id] = true
+		} else {
+			e.running[id] = true
 		}
 	}
-	return calls, a.settled
+	if a.lost {
+		a.lost, a.since = false, map[string]bool{}
+	}
+	return e, a.settled
+}
+
+// hasEnded reports whether a call of this process has ended and must be settled, if it has no
+// outcome in the records.
+func (a *announcements) hasEnded(e endedCalls, id string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return e.known[id] || e.lost && !e.running[id] && !a.since[id]
+}
+
+// finish notes whether the calls that have ended are settled.
+func (a *announcements) finish(e endedCalls, settled bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.since = nil
+	if !settled {
+		a.lost = a.lost || e.lost
+		return
+	}
+	for id := range e.known {
+		delete(a.open, id) // also one of which no record was stored
+	}
 }
 
 // isBefore reports whether places are earlier than others. No places are the beginning.
@@ -262,13 +304,24 @@ func isBefore(places, others []audit.Place) bool {
 	return p.Day < o.Day || p.Day == o.Day && p.Offset < o.Offset
 }
 
-// stop ends the work in the background.
+// stop ends the work in the background. What this process has not settled is tried once more.
 func (a *announcements) stop() {
 	a.once.Do(func() {})
 	if a.cancel != nil {
 		a.cancel()
 	}
 	a.loop.Wait()
+	a.mu.Lock()
+	open := a.listed && (len(a.open) > 0 || a.lost)
+	a.mu.Unlock()
+	if !open {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), settleInterval)
+	defer cancel()
+	if err := a.settle(ctx); err != nil {
+		a.log.Debug("cannot find out what interrupted calls have changed; another process does", "error", err)
+	}
 }
 
 // close stores all records, and removes this process from the list if all of its changes are

@@ -25,17 +25,48 @@ func openAt(t *testing.T, root string) *App {
 	})
 }
 
+// beginEntry begins to write an entry, and returns the id of the call.
+func beginEntry(t *testing.T, a *App) string {
+	t.Helper()
+	effect := audit.NewEffect(&audit.Record{Time: a.options.Now(), Tool: "learning-os/write_memory_entry", Outcome: "ok"}, a.records)
+	if _, err := effect.Begin(t.Context(), audit.Change{Store: audit.MemoryStore, Path: "decisions.jsonl", Size: 1, Lines: 1, New: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	return effect.Call
+}
+
 // interrupted returns a workspace in which a process has begun to write an entry. Its file is
 // locked until the process ends.
 func interrupted(t *testing.T, root string) *App {
 	t.Helper()
 	a := openAt(t, root)
-	effect := audit.NewEffect(&audit.Record{Time: a.options.Now(), Tool: "learning-os/write_memory_entry", Outcome: "ok"}, a.records)
-	if _, err := effect.Begin(t.Context(), audit.Change{Store: audit.MemoryStore, Path: "decisions.jsonl", Size: 1, Lines: 1, New: "x"}); err != nil {
-		t.Fatal(err)
-	}
+	beginEntry(t, a)
 	a.announced.stop()
 	return a
+}
+
+// TestLostOutcomes checks that a process settles its calls whose outcome was queued and lost, and
+// none of those that still run.
+func TestLostOutcomes(t *testing.T) {
+	root := t.TempDir()
+	a := openAt(t, root)
+	a.announced.once.Do(func() {}) // nothing is settled in the background
+	lost, running := beginEntry(t, a), beginEntry(t, a)
+	a.announced.end(&audit.Record{Call: lost}, nil)
+	settle := func(want string) {
+		t.Helper()
+		if err := a.announced.settle(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if got := strings.Join(outcomesIn(t, root), " "); got != want {
+			t.Errorf("outcomes %s, want %s", got, want)
+		}
+	}
+	settle("begun begun")
+	a.announced.lose()
+	settle("begun begun") // equal entries cannot be told apart while one may still be written
+	a.announced.end(&audit.Record{Call: running}, nil)
+	settle("begun begun undone undone")
 }
 
 func outcomesIn(t *testing.T, root string) (list []string) {

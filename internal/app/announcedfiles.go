@@ -30,6 +30,11 @@ func newAnnouncerFiles(p *process) *announcerFiles {
 	return &announcerFiles{process: p, files: preparedFiles{p.data, announcedFolder}}
 }
 
+// Lives implements announcers.
+func (f *announcerFiles) Lives(_ context.Context, owner string) (bool, error) {
+	return !f.process.hasEnded(owner), nil
+}
+
 // announcerLine is a line of a file. The last one counts.
 type announcerLine struct {
 	Settled []audit.Place `json:"settled"`

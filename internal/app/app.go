@@ -135,7 +135,8 @@ type App struct {
 	known     []*contract.Set // all sets
 	sets      []*contract.Set // the selected sets
 
-	saidDoubt atomic.Bool // that nothing is recorded while the database is in doubt
+	saidDoubt atomic.Bool  // that nothing is recorded while the database is in doubt
+	saidLost  atomic.Int64 // when it was last said that records are lost, in Unix nanoseconds
 }
 
 var _ cli.Workspace = (*App)(nil)

@@ -97,7 +97,11 @@ func (p *proof) compare(ctx context.Context, ledger *audit.Ledger, report func(c
 	found.Problems, found.Notes = []string{}, []string{}
 	found.Changes = len(ledger.Changes) + ledger.Tasks.Changes
 	for _, call := range ledger.Open() {
-		if p.isRunning(call) {
+		lives, err := p.app.announced.list.Lives(ctx, call.Owner)
+		if err != nil {
+			return found, err
+		}
+		if lives {
 			found.Running++
 			continue
 		}
@@ -181,12 +185,4 @@ func (p *proof) compareTasks(ctx context.Context, ledger *audit.TaskLedger, repo
 		return c, nil //nolint:nilerr // it is a problem, and the other stores are compared
 	}
 	return db.ProveTasks(ctx, ledger, func(done int) { report(cli.Progress{Done: int64(done), Unit: "tasks"}) })
-}
-
-// isRunning reports whether a call that has begun may still end, or be settled by its process.
-func (p *proof) isRunning(call *audit.AnnouncedCall) bool {
-	if p.app.database.isShared() {
-		return time.Since(call.Time) < announceLease
-	}
-	return !p.app.process.hasEnded(call.Owner)
 }

@@ -86,9 +86,9 @@ func action(name string, about ...jsontree.Member) *audit.Record {
 	return &audit.Record{Principal: operator(), Frontend: viaTerminal, Tool: name, Outcome: "ok", Arguments: jsontree.Obj(about...)}
 }
 
-// refuse records an action that was refused, and why. What no person agreed to is always recorded; a
-// mistake only if the workspace has records already, so that it creates no folder. The command fails
-// for its own reason, whether that can be recorded or not.
+// refuse records an action that was refused, and why. What no person agreed to is always recorded;
+// a mistake only if the workspace has records already, so that it creates no folder. The command
+// fails for its own reason, whether that can be recorded or not.
 func refuse(ctx context.Context, who Identity, r *audit.Record, why error) {
 	if noConsent := errors.Is(why, errNoTerminal) || errors.Is(why, errNoConsent); !noConsent && !who.HasRecords() {
 		return

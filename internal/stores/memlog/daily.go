@@ -18,8 +18,7 @@ type Daily struct {
 	Files  Files
 	Folder fs.FS // the same files, for reading
 	Place  Place // see Options
-	// OnLost, if not nil, is called at most once a minute when records that no caller waited for
-	// could not be stored.
+	// OnLost, if not nil, is called when records that no caller waited for could not be stored.
 	OnLost func(error)
 	// OnReplaced, if not nil, is called with the calls whose records were passed to Replace, when
 	// they are on disk and when they could not be stored.
@@ -38,8 +37,7 @@ type Daily struct {
 	closed    bool
 	err       error
 
-	failed     atomic.Bool  // a record could not be stored since the file was opened
-	reportedAt atomic.Int64 // when OnLost was last called, in Unix nanoseconds
+	failed atomic.Bool // a record could not be stored since the file was opened
 }
 
 var _ audit.Storage = (*Daily)(nil)
@@ -234,8 +232,7 @@ func (d *Daily) reportBatch(b *batch) {
 // lose reports that records were lost that no caller waited for.
 func (d *Daily) lose(err error) {
 	d.failed.Store(true)
-	at, now := d.reportedAt.Load(), time.Now().UnixNano()
-	if d.OnLost != nil && now-at > int64(time.Minute) && d.reportedAt.CompareAndSwap(at, now) {
+	if d.OnLost != nil {
 		d.OnLost(err)
 	}
 }

@@ -39,6 +39,9 @@ UPDATE announcers SET seen_at = ` + databaseMicros + `
 WHERE owner IN (SELECT owner FROM announcers WHERE seen_at < ` + databaseMicros + ` - $1 AND owner <> $2 FOR UPDATE SKIP LOCKED)
 RETURNING owner, settled`
 
+	// A process that another one claimed, to settle its changes, counts as alive until then.
+	announcerLives = `SELECT true FROM announcers WHERE owner = $1 AND seen_at >= ` + databaseMicros + ` - $2`
+
 	releaseAnnouncer = `UPDATE announcers SET seen_at = 0 WHERE owner = $1`
 )
 
@@ -99,6 +102,16 @@ func (a *Announcers) Dead(ctx context.Context) (ended map[string][]audit.Place, 
 		}
 	}
 	return ended, release, err
+}
+
+// Lives reports whether a process lives, or another one settles its changes now.
+func (a *Announcers) Lives(ctx context.Context, owner string) (bool, error) {
+	db, err := a.source(ctx)
+	if err != nil {
+		return false, err
+	}
+	_, lives, err := lookUp(ctx, db, "look whether a process lives", announcerLives, scanValue[bool], owner, a.lease.Microseconds())
+	return lives, err
 }
 
 func (a *Announcers) exec(ctx context.Context, act, statement string, args ...any) error {

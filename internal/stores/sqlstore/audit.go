@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,17 +19,14 @@ type Records struct {
 	lost   func(error)
 	queue  lineQueue
 
-	mu         sync.Mutex
-	reportedAt time.Time // when lost was last called
-
 	count  atomic.Int64 // how many records there were when this process last stored one
 	behind atomic.Bool  // there are fewer now
 }
 
 var _ audit.Storage = (*Records)(nil)
 
-// Records returns the audit records in a PostgreSQL database. It calls lost, at most once a minute,
-// when records that no caller waited for could not be stored.
+// Records returns the audit records in a PostgreSQL database. It calls lost when
+// records that no caller waited for could not be stored.
 func (s Source) Records(lost func(error)) *Records {
 	r := &Records{source: s, lost: lost}
 	r.queue.store = r.store
@@ -193,15 +189,7 @@ func storeRecords(ctx context.Context, tx runner, rows [][]any, count logCount, 
 
 // reportLost calls lost for records that no caller waits for.
 func (r *Records) reportLost(batch []*entry, err error) {
-	lost := slices.ContainsFunc(batch, (*entry).mayBeLost)
-	r.mu.Lock()
-	now := time.Now()
-	silent := !lost || r.lost == nil || now.Sub(r.reportedAt) < time.Minute
-	if !silent {
-		r.reportedAt = now
-	}
-	r.mu.Unlock()
-	if !silent {
+	if r.lost != nil && slices.ContainsFunc(batch, (*entry).mayBeLost) {
 		r.lost(err)
 	}
 }
