@@ -58,10 +58,10 @@ type announcements struct {
 	cancel context.CancelFunc
 	loop   sync.WaitGroup
 
-	mu      sync.Mutex
-	listed  bool                 // this process is in the list
-	open    map[string]*openCall // the calls of this process that are not settled, by their id
-	lost    bool                 // an outcome may not have been stored
+	mu     sync.Mutex
+	listed bool                 // this process is in the list
+	open   map[string]*openCall // the calls of this process that are not settled, by their id
+	lost   bool                 // an outcome may not have been stored
 	// the calls that began since outcomes that were lost are looked for
 	since   map[string]bool
 	period  int
@@ -246,7 +246,7 @@ func (a *announcements) settle(ctx context.Context) error {
 
 // endedCalls are the calls of this process that have ended and may not be settled.
 type endedCalls struct {
-	known   map[string]bool // it is not known whether all of their changes were made
+	known map[string]bool // it is not known whether all of their changes were made
 	// and each other call that is neither running nor new may have lost its outcome
 	lost    bool
 	running map[string]bool
