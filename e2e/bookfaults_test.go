@@ -11,14 +11,21 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"remit/internal/stores/blob/s3test"
 )
 
-// writeLesson replaces the lesson with a text that contains a number.
+// writeLesson replaces the lesson with a long text that contains a number.
 func writeLesson(w *httpServer, number int) httpAnswer {
 	w.t.Helper()
-	args := fmt.Sprintf(`{"book_id":"faulty-book","path":"lessons/a.md","content":%s}`, quoted(checksummedText(number, 900_000)))
+	return writeLessonOf(w, number, 900_000)
+}
+
+// writeLessonOf replaces the lesson with a text of a size that contains a number.
+func writeLessonOf(w *httpServer, number, size int) httpAnswer {
+	w.t.Helper()
+	args := fmt.Sprintf(`{"book_id":"faulty-book","path":"lessons/a.md","content":%s}`, quoted(checksummedText(number, size)))
 	return w.post("/tools/write_content", args, nil)
 }
 
@@ -88,6 +95,8 @@ type faultyProxy struct {
 	*httptest.Server
 	store http.Handler
 	fault atomic.Pointer[http.HandlerFunc] // nil: requests reach the store
+	// How far the clock of the store seems to be behind, in nanoseconds.
+	behind atomic.Int64
 }
 
 func newFaultyProxy(t *testing.T, endpoint string) *faultyProxy {
@@ -101,6 +110,12 @@ func newFaultyProxy(t *testing.T, endpoint string) *faultyProxy {
 		r.Out.Host = r.In.Host // the signature covers the host
 	}}
 	p := &faultyProxy{store: store}
+	store.ModifyResponse = func(r *http.Response) error {
+		if behind := p.behind.Load(); behind != 0 {
+			r.Header.Set("Date", time.Now().Add(-time.Duration(behind)).UTC().Format(http.TimeFormat))
+		}
+		return nil
+	}
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if fault := p.fault.Load(); fault != nil {
 			(*fault)(w, r)

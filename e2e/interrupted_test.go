@@ -97,9 +97,9 @@ func (s *workspace) awaitSettled() {
 	}
 }
 
-// checkEffects compares the memory file and the books with the records: each change that was made
-// has one record that says so, and the reverse.
-func (s *workspace) checkEffects() {
+// checkOutcomes checks that each call that has begun has one outcome, and returns what the calls
+// have announced.
+func (s *workspace) checkOutcomes() (steps []*step) {
 	s.t.Helper()
 	calls, steps := s.announcedCalls()
 	for id, c := range calls {
@@ -107,6 +107,14 @@ func (s *workspace) checkEffects() {
 			s.t.Errorf("call %s has %d outcomes: %q", id, len(c.outcomes), c.outcomes)
 		}
 	}
+	return steps
+}
+
+// checkEffects compares the memory file and the books with the records: each change that was made
+// has one record that says so, and the reverse.
+func (s *workspace) checkEffects() {
+	s.t.Helper()
+	steps := s.checkOutcomes()
 	lines, keys, last := map[string]int{}, map[string]string{}, map[string]string{}
 	for _, one := range steps {
 		switch {

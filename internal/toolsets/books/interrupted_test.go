@@ -482,6 +482,21 @@ func TestChangedWhileSettled(t *testing.T) {
 	})
 }
 
+// TestChangesOutOfOrder lets a process announce that it creates a file, which others create and
+// delete before it does.
+func TestChangesOutOfOrder(t *testing.T) {
+	onEachStore(t, func(t *testing.T, newBed func() *bed) {
+		b := newBed()
+		first, second := b.start(-1), b.start(-1)
+		first.onChange = func() {
+			second.must("two")
+			second.must("")
+		}
+		first.must("one")
+		b.check(true, "created, deleted and created")
+	})
+}
+
 // TestManyInterruptedCalls lets processes change a file with several callers each, and die at any
 // step, while others settle the calls of those that are dead, and die too.
 func TestManyInterruptedCalls(t *testing.T) {
