@@ -1,12 +1,14 @@
 package e2e
 
 import (
+	"context"
 	"database/sql"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"remit/internal/stores/sqlstore/pgtest"
@@ -128,5 +130,51 @@ func TestUnrecordedChangeIsNotHidden(t *testing.T) {
 		if code, problems, _ := s.proved(); code == 0 || len(problems) != 1 || !strings.HasPrefix(problems[0], "task 1: it was changed without a record") {
 			t.Errorf("exit code %d, problems %q", code, problems)
 		}
+	})
+}
+
+// TestAuditVerifyWhileWriting runs "audit verify" while callers add, change and delete tasks, most
+// of them the same ones: nothing is named.
+func TestAuditVerifyWhileWriting(t *testing.T) {
+	t.Parallel()
+	onEachDatabase(t, func(t *testing.T, flags ...string) {
+		s := newWorkspace(t, nil)
+		if len(flags) > 0 {
+			s.useDatabase(flags[1])
+		}
+		servers := []*httpServer{s.serve("--toolsets", "tasks", "--approve", "auto"), s.serve("--toolsets", "tasks", "--approve", "auto")}
+		for range 4 {
+			servers[0].post("/tools/add_task", `{"user_id":"ada","title":"new"}`, nil)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		var callers sync.WaitGroup
+		for i := range 6 {
+			callers.Go(func() {
+				client := http.Client{Timeout: timeout, Transport: &http.Transport{}}
+				for n := 0; ctx.Err() == nil; n++ {
+					tool, body := "update_task", fmt.Sprintf(`{"user_id":"ada","task_id":"%d","title":"%d of %d"}`, 1+n%3, n%2, i)
+					switch n % 10 {
+					case 8:
+						tool, body = "add_task", `{"user_id":"ada","title":"more"}`
+					case 9:
+						tool, body = "delete_task", fmt.Sprintf(`{"user_id":"ada","task_id":"%d"}`, 5+n/10)
+					}
+					if r, err := newPost(ctx, servers[i%2].url+"/tools/"+tool, body, nil); err == nil {
+						_, _ = send(&client, r) // others may have deleted the task
+					}
+				}
+			})
+		}
+		for range 4 {
+			if code, problems, _ := s.proved(); code != 0 {
+				t.Errorf("while others write: exit code %d, problems %q", code, problems)
+			}
+		}
+		stop()
+		callers.Wait()
+		for _, w := range servers {
+			w.end()
+		}
+		s.verifyAudit()
 	})
 }

@@ -125,6 +125,7 @@ type App struct {
 	database  *database
 	anchor    *anchor
 	tips      *tipKeeper // nil for a shared database
+	clock     *steadyClock
 	keys      *keyfolder.Folder
 	stores    *bookStores
 	books     *books.Library
@@ -197,6 +198,7 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	store.outbox.Moved = func() { a.tips.touch() }
 	a.stores = &bookStores{settings: s, root: root, data: data, anchor: a.anchor, log: log}
 	a.books = &books.Library{Stores: a.stores.open, Secrets: secrets, Now: time.Now, Log: log}
+	a.clock = a.newClock()
 	a.links = a.newLinks()
 	a.code = a.newCode()
 	a.sessions = a.newSessions()
@@ -208,7 +210,7 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	a.calls = a.newCallIndex()
 	if !store.isShared() {
 		a.tips = &tipKeeper{
-			records: a.storage.audit, keys: a.keys.Workspace(a.anchor.root), folder: placeOfRecords(s.Data), place: data.check, now: time.Now, log: log,
+			records: a.storage.audit, keys: a.keys.Workspace(a.anchor.root), folder: placeOfRecords(s.Data), place: data.check, now: a.clock.now, log: log,
 		}
 	}
 	a.records = &anchoredRecords{
@@ -218,9 +220,9 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	a.records.announced = a.announced
 	a.passkeys = a.newPasskeys()
 	a.waiting = &approvals{
-		mode: s.Approve, anchor: a.anchor, database: store, page: a.approvalPage, audit: a.records, passkeys: a.passkeys,
+		mode: s.Approve, anchor: a.anchor, database: store, page: a.approvalPage, audit: a.records, passkeys: a.passkeys, now: a.clock.now,
 	}
-	a.desk = &approval.Desk{Open: a.Approvals, Show: a.show, Now: steadyNow, Passkeys: a.passkeys}
+	a.desk = &approval.Desk{Open: a.Approvals, Show: a.show, Now: a.clock.now, Passkeys: a.passkeys}
 	if err := a.addWebhook(); err != nil {
 		a.telemetry.Close()
 		return nil, errors.Join(err, root.Close())

@@ -35,7 +35,7 @@ var _ books.Links = (*bookLinks)(nil)
 
 // newLinks creates links to the address at which a server of this workspace would listen.
 func (a *App) newLinks() *bookLinks {
-	signer := &signedurl.Signer{Secret: a.database.key, LibraryID: a.storage.place + "\n" + placeOf(a.settings.Books), Now: steadyNow}
+	signer := &signedurl.Signer{Secret: a.database.key, LibraryID: a.storage.place + "\n" + placeOf(a.settings.Books), Now: a.clock.now}
 	return &bookLinks{signer: signer, cdn: a.settings.CDNURL, base: a.otherServer, local: func(ctx context.Context) error {
 		authn, err := a.newAuth(false)
 		if err != nil {

@@ -320,6 +320,7 @@ type approvals struct {
 	page   func(id string) string
 	notify func(approval.Request, approval.Shown) // called for new requests, if not nil
 	audit  engine.Auditor                         // records decisions
+	now    func() time.Time
 
 	passkeys *passkey.Keys // must sign approvals, once one is registered
 }
@@ -329,7 +330,7 @@ var _ engine.Approver = (*approvals)(nil)
 // Pass lets a guarded call pass, with what the person saw who approved it, or returns why not. Only
 // the mode "ask" needs the store.
 func (a *approvals) Pass(ctx context.Context, s approval.Subject, ask approval.Asker) (passed approval.Passed, err error) {
-	gate := &approval.Gate{Mode: a.mode, Page: a.page, OnRequest: a.notify, Now: steadyNow}
+	gate := &approval.Gate{Mode: a.mode, Page: a.page, OnRequest: a.notify, Now: a.now}
 	if a.asks() {
 		if s.Workspace, err = a.anchor.Place(); err != nil {
 			return passed, approval.StoreUnavailable(s, err)

@@ -25,6 +25,13 @@ func (a *App) Checks(ctx context.Context, thorough bool) []cli.Check {
 	}
 	if a.database.isShared() {
 		checks = append(checks, a.checkSkew(ctx))
+	} else if behind := a.clock.now().Sub(time.Now()); behind > maxSkew {
+		checks = append(checks, cli.Check{
+			Name: "clock", Status: cli.StatusWarn,
+			Finding: fmt.Sprintf("the clock of this machine is %s behind a time that it has shown before", behind.Round(time.Second)),
+			Fix: "Set the clock. If it was ahead before and is right now, what has expired by then stays expired: create new tokens with " +
+				"\"remit token create\".",
+		})
 	}
 	return append(checks, a.checkTokens(ctx)...)
 }

@@ -36,11 +36,11 @@ func (a *App) newIdentities() *identities {
 	return &identities{
 		app: a,
 		tokens: &identity.Tokens{
-			Anchor: a.anchor, Exists: a.database.exists, Secret: a.database.key, Now: steadyNow,
+			Anchor: a.anchor, Exists: a.database.exists, Secret: a.database.key, Now: a.clock.now,
 			Store: stored(a.database, func(db *sqlstore.DB) identity.TokenStore { return db.AgentTokens() }),
 		},
 		signIn: &identity.SignIn{
-			Anchor: a.anchor, Exists: a.database.exists, Secret: a.database.key, Now: steadyNow, UseOnce: a.database.spend,
+			Anchor: a.anchor, Exists: a.database.exists, Secret: a.database.key, Now: a.clock.now, UseOnce: a.database.spend,
 			Sessions: stored(a.database, func(db *sqlstore.DB) identity.SessionStore { return db.ConsoleSessions() }),
 		},
 	}

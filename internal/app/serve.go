@@ -60,7 +60,7 @@ func (a *App) endpoint(e *engine.Engine, sets []*contract.Set) *mcp.Server {
 			Engine: e, Workspace: place, Log: a.log,
 			Store: a.database.background, Now: a.database.now,
 		},
-		States: &mcp.States{Secret: a.database.key, Workspace: place, UseOnce: a.database.spend, Now: steadyNow},
+		States: &mcp.States{Secret: a.database.key, Workspace: place, UseOnce: a.database.spend, Now: a.clock.now},
 	}
 }
 

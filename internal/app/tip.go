@@ -35,6 +35,16 @@ type tipKeeper struct {
 	timer   *time.Timer
 }
 
+// newClock returns the clock by which tokens, links and approvals of the workspace expire.
+func (a *App) newClock() *steadyClock {
+	return &steadyClock{newest: func() (newest time.Time) {
+		if tip, err := a.keys.Workspace(a.anchor.root).Tip(); err == nil && tip.Time > 0 { // CheckTip reports the error
+			newest = time.Unix(tip.Time, 0)
+		}
+		return newest
+	}}
+}
+
 // touch notes that a record was written.
 func (k *tipKeeper) touch() {
 	if k == nil || k.waiting.Load() || k.waiting.Swap(true) {
@@ -83,7 +93,7 @@ func (k *tipKeeper) keep() error {
 	if err != nil || newest == (keyfolder.Tip{}) {
 		return err
 	}
-	newest.Cut = cut
+	newest.Cut, newest.Time = cut, max(old.Time, k.now().Unix())
 	if newest == old {
 		return nil
 	}
@@ -104,11 +114,11 @@ func (k *tipKeeper) newest(ctx context.Context) (t keyfolder.Tip, err error) {
 	return keyfolder.Tip{Place: k.folder, Day: day, End: lines[0].Next, Hash: audit.HashOf(lines[0].Text)}, nil
 }
 
-// known returns the tip of these records, or the zero Tip if there is none.
+// known returns the tip of these records. It has no Day if there is none.
 func (k *tipKeeper) known() (keyfolder.Tip, error) {
 	t, err := k.keys.Tip()
 	if t.Place != "" && t.Place != k.folder {
-		t = keyfolder.Tip{} // of another --data
+		t = keyfolder.Tip{Time: t.Time} // of another --data
 	}
 	return t, err
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"strconv"
+	"strings"
 	"time"
 
 	"remit/internal/contract/jsontree"
@@ -83,15 +84,22 @@ type TaskLedger struct {
 
 // RecordedTask is what the records say about a task.
 type RecordedTask struct {
-	first, last link
-	loose       []link // those that do not follow last
+	start Digest // before the first change
+	last  change
+	loose []link // changes that do not follow last
 }
 
-// link is a change of a task.
+// change is what a call has made of a task.
+type change struct {
+	now  Digest
+	call string
+	time int64 // microseconds since 1970
+}
+
+// link is a change with what it has replaced.
 type link struct {
-	old, now Digest
-	call     string
-	time     int64 // microseconds since 1970
+	old Digest
+	change
 }
 
 // add reads a change of a call.
@@ -100,17 +108,18 @@ func (l *TaskLedger) add(c *TaskChange, call string, at time.Time) {
 	if l.Since.IsZero() {
 		l.Since = at
 	}
-	next, known := link{c.Old, c.New, call, at.UnixMicro()}, l.tasks[c.ID]
+	// The text of the call would keep the whole record in memory.
+	next, known := change{c.New, strings.Clone(call), at.UnixMicro()}, l.tasks[c.ID]
 	switch {
 	case known == nil:
 		if l.tasks == nil {
 			l.tasks = map[int64]*RecordedTask{}
 		}
-		l.tasks[c.ID] = &RecordedTask{first: next, last: next}
-	case known.last.now == next.old:
+		l.tasks[c.ID] = &RecordedTask{start: c.Old, last: next}
+	case known.last.now == c.Old:
 		known.last = next
 	default:
-		known.loose = append(known.loose, next)
+		known.loose = append(known.loose, link{c.Old, next})
 	}
 }
 
@@ -152,9 +161,9 @@ func (t *RecordedTask) State() TaskState {
 
 // connect orders changes whose records are out of order. The end of a chain is a digest that more
 // changes have stored than replaced. With one end the chain is complete.
-func (t *RecordedTask) connect() (last link, gap string) {
+func (t *RecordedTask) connect() (last change, gap string) {
 	stored := map[Digest]int{t.last.now: 1}
-	stored[t.first.old]--
+	stored[t.start]--
 	for _, l := range t.loose {
 		stored[l.now]++
 		stored[l.old]--
@@ -163,11 +172,14 @@ func (t *RecordedTask) connect() (last link, gap string) {
 	for _, n := range stored {
 		ends += max(n, 0)
 	}
-	for i, l := range append([]link{t.last}, t.loose...) {
+	if stored[t.last.now] > 0 {
+		last = t.last
+	}
+	for _, l := range t.loose {
 		if stored[l.now] > 0 && (last.call == "" || l.time >= last.time) {
-			last = l
+			last = l.change
 		}
-		if ends > 1 && i > 0 && stored[l.old] < 0 {
+		if ends > 1 && stored[l.old] < 0 {
 			gap = l.call
 		}
 	}

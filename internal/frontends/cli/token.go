@@ -75,6 +75,10 @@ func (p *Program) tokenCreate() *cobra.Command {
 			return usageError{err}
 		}
 		return p.withIdentity(func(ctx context.Context, who Identity, _ []string) error {
+			// By the clock that decides whether it has expired.
+			if wanted.Expires, err = expiry(n.expires, who.Tokens().Now()); err != nil {
+				return usageError{fmt.Errorf("--expires: %w", err)}
+			}
 			return p.createToken(ctx, who, wanted)
 		})(cmd, args)
 	}

@@ -10,7 +10,8 @@ import (
 	"path/filepath"
 )
 
-// Tip is the newest audit record that was seen, so that records cut off at the end are noticed.
+// Tip is the newest audit record that was seen, so that records cut off at the end are noticed, and
+// the newest time.
 type Tip struct {
 	Day  string `json:"day"`
 	End  int64  `json:"end"` // where the record ends in the file of the day
@@ -19,6 +20,9 @@ type Tip struct {
 	Place string `json:"place,omitempty"`
 	// Cut says what was missing when it was first noticed; "" if nothing ever was.
 	Cut string `json:"cut,omitempty"`
+	// Time is the newest time that was seen, in Unix seconds, so that a clock that was set back
+	// revives nothing.
+	Time int64 `json:"time,omitempty"`
 }
 
 const (
