@@ -13,13 +13,12 @@ import (
 	"remit/internal/engine/audit"
 	"remit/internal/engine/audit/auditindex"
 	"remit/internal/stores/sqlstore"
-	"remit/internal/stores/sqlstore/pgtest"
 )
 
 // TestRecordsOfReplicasAreOneChain checks that the chain is valid through both days when several
 // replicas write at midnight.
 func TestRecordsOfReplicasAreOneChain(t *testing.T) {
-	url := pgtest.Database(t)
+	url := newDatabase(t)
 	const replicas, writers, each = 3, 4, 20
 	var all sync.WaitGroup
 	var opened []*sqlstore.Records
@@ -100,7 +99,7 @@ func TestRecordsThatWereAltered(t *testing.T) {
 		"removed": `DELETE FROM log_lines WHERE line = 6`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			url := pgtest.Database(t)
+			url := newDatabase(t)
 			records := source(open(t, url)).Records(nil)
 			for i := range 10 {
 				keepRecord(t, records, "2026-08-01", fmt.Appendf(nil, `{"n":%d}`, i), true)
@@ -123,7 +122,7 @@ func TestRecordsThatWereAltered(t *testing.T) {
 
 // TestManyRecords checks that a day with more records than one read returns is read completely.
 func TestManyRecords(t *testing.T) {
-	db := open(t, pgtest.Database(t))
+	db := open(t, newDatabase(t))
 	records := source(db).Records(nil)
 	const many = 2500
 	for i := range many {
@@ -171,7 +170,7 @@ func TestRecordsWithoutDatabase(t *testing.T) {
 // TestRecordsFromAPlace checks that a day can be read from any of its lines, in both directions,
 // and that an index finds records in it.
 func TestRecordsFromAPlace(t *testing.T) {
-	db := open(t, pgtest.Database(t))
+	db := open(t, newDatabase(t))
 	records := source(db).Records(nil)
 	const many = 2300 // more than one read returns
 	now := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
@@ -250,7 +249,7 @@ func TestRecordsFromAPlace(t *testing.T) {
 // TestDropRecords checks that the chain stays provable when the records of old days are dropped,
 // and goes on.
 func TestDropRecords(t *testing.T) {
-	db := open(t, pgtest.Database(t))
+	db := open(t, newDatabase(t))
 	records := source(db).Records(nil)
 	keep := func(day string, n int) {
 		for i := range n {

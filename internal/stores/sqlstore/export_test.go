@@ -12,7 +12,6 @@ import (
 
 	"remit/internal/engine/audit"
 	"remit/internal/stores/sqlstore"
-	"remit/internal/stores/sqlstore/pgtest"
 	"remit/internal/toolsets/tasks"
 )
 
@@ -134,7 +133,7 @@ func TestExportsAreTheSameOnBothDatabases(t *testing.T) {
 	content := oddContent()
 	content["tasks"], content["task_lists"] = reordered(content["tasks"], 2, 0, 1), reordered(content["task_lists"], 1, 0)
 	same(t, "SQLite", content, want)
-	second := imported(t, pgtest.Database(t), "shared", want)
+	second := imported(t, newDatabase(t), "shared", want)
 	same(t, "PostgreSQL", want, exported(t, second, "shared"))
 	third := imported(t, newFile(t), "/there", exported(t, second, "shared"))
 	same(t, "SQLite again", want, exported(t, third, "/there"))
@@ -302,7 +301,7 @@ func TestInvalidRowsAreRefused(t *testing.T) {
 
 // The next row of a table that PostgreSQL numbers comes after the imported ones.
 func TestNumberedRows(t *testing.T) {
-	at := pgtest.Database(t)
+	at := newDatabase(t)
 	db := open(t, at)
 	behind(t, at, "CREATE TABLE numbered (id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, body BYTEA)")
 	i, err := db.BeginImport(t.Context(), "s", "")
@@ -322,7 +321,7 @@ func TestNumberedRows(t *testing.T) {
 }
 
 func TestLogsAreImported(t *testing.T) {
-	db := open(t, pgtest.Database(t))
+	db := open(t, newDatabase(t))
 	records := sqlstore.Source(func(context.Context) (*sqlstore.DB, error) { return db, nil })
 	i, err := db.BeginImport(t.Context(), "s", "")
 	if err != nil {

@@ -3,6 +3,7 @@ package sqlstore_test
 import (
 	"bufio"
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -22,6 +23,12 @@ const childEnv = "REMIT_SQLSTORE_CHILD"
 func TestMain(m *testing.M) {
 	if part := os.Getenv(childEnv); part != "" {
 		os.Exit(runChild(part, os.Args[1]))
+	}
+	// Each check of a model runs many transactions, so most of them are left to the slow tests.
+	if os.Getenv("REMIT_FULL") != "true" {
+		if err := flag.Set("rapid.checks", "25"); err != nil {
+			panic(err)
+		}
 	}
 	goleak.VerifyTestMain(m)
 }

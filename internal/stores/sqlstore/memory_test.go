@@ -20,7 +20,6 @@ import (
 	"remit/internal/contract"
 	"remit/internal/stores/memlog"
 	"remit/internal/stores/sqlstore"
-	"remit/internal/stores/sqlstore/pgtest"
 	"remit/internal/stores/workspace"
 	"remit/internal/toolsets/learning"
 )
@@ -57,7 +56,7 @@ func memoryOf(t *testing.T, s sqlstore.Source, dir string) *sqlstore.Memory {
 // TestMemoryMatchesFiles checks that the database gives the same results as files, whatever is
 // appended.
 func TestMemoryMatchesFiles(t *testing.T) {
-	db := open(t, pgtest.Database(t))
+	db := open(t, newDatabase(t))
 	dir := t.TempDir()
 	files, shared := filesIn(t, dir), memoryOf(t, source(db), t.TempDir())
 	round := 0
@@ -105,7 +104,7 @@ func sameTails(t *testing.T, r *rapid.T, files, shared learning.Memory, name str
 // TestMemoryAcrossReplicas appends to one file from several replicas. Each line must be at the
 // place that its writer got, and the lines of one writer must be in order.
 func TestMemoryAcrossReplicas(t *testing.T) {
-	url := pgtest.Database(t)
+	url := newDatabase(t)
 	const writers, each = 8, 40
 	var all sync.WaitGroup
 	written := make([]map[int64]string, writers)
@@ -154,7 +153,7 @@ func TestMemoryCopiesFiles(t *testing.T) {
 		{"many lines", "a.jsonl", strings.Repeat("1\n", 1000), strings.Repeat("1\n", 1000) + "{\"n\":3}\n{\"n\":4}\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			url, dir := pgtest.Database(t), t.TempDir()
+			url, dir := newDatabase(t), t.TempDir()
 			path := filepath.Join(dir, folder, tc.file)
 			write(t, path, tc.before)
 			with, without := memoryOf(t, source(open(t, url)), dir), memoryOf(t, source(open(t, url)), t.TempDir())
@@ -199,7 +198,7 @@ func tailOf(t *testing.T, m learning.Memory, file string) string {
 
 // TestMemoryThatMayNotBeRead checks that a path policy applies to the table as it does to the file.
 func TestMemoryThatMayNotBeRead(t *testing.T) {
-	m := memoryOf(t, source(open(t, pgtest.Database(t))), t.TempDir())
+	m := memoryOf(t, source(open(t, newDatabase(t))), t.TempDir())
 	if _, err := m.Append(t.Context(), "a.jsonl", []byte("1"), nil)(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +226,7 @@ func TestMemoryThatMayNotBeRead(t *testing.T) {
 // TestMemoryWithdrawn checks that an entry is never written if its caller gives up while other
 // entries are being written.
 func TestMemoryWithdrawn(t *testing.T) {
-	url := pgtest.Database(t)
+	url := newDatabase(t)
 	m := memoryOf(t, source(open(t, url)), t.TempDir())
 	if _, err := m.Append(t.Context(), "a.jsonl", []byte("1"), nil)(t.Context()); err != nil {
 		t.Fatal(err)
@@ -296,7 +295,7 @@ func TestMemoryWithoutDatabase(t *testing.T) {
 // that text is still in the file of the workspace.
 func TestMemoryFollows(t *testing.T) {
 	dir := t.TempDir()
-	m := memoryOf(t, source(open(t, pgtest.Database(t))), dir)
+	m := memoryOf(t, source(open(t, newDatabase(t))), dir)
 	if _, err := filesIn(t, dir).Append(t.Context(), "a.jsonl", []byte("1"), nil)(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,6 @@ import (
 	"remit/internal/engine/identity"
 	"remit/internal/engine/passkey"
 	"remit/internal/stores/sqlstore"
-	"remit/internal/stores/sqlstore/pgtest"
 	"remit/internal/toolsets/learning"
 	"remit/internal/toolsets/tasks"
 )
@@ -148,7 +147,7 @@ func TestChangeIsRecorded(t *testing.T) {
 // that was refused has none.
 func TestSharedMemoryIsRecorded(t *testing.T) {
 	t.Parallel()
-	url := pgtest.Database(t)
+	url := newDatabase(t)
 	m := source(open(t, url)).Memory(sqlstore.MemoryOptions{Folder: "memory", Files: filesIn(t, t.TempDir()), Now: noon})
 	defer m.Close()
 	var effects []*audit.Effect

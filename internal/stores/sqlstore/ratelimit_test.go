@@ -10,7 +10,6 @@ import (
 	"remit/internal/engine/ratelimit"
 	"remit/internal/engine/ratelimit/ratelimittest"
 	"remit/internal/stores/sqlstore"
-	"remit/internal/stores/sqlstore/pgtest"
 )
 
 // source returns a Source of a database that is already open.
@@ -20,13 +19,13 @@ func source(db *sqlstore.DB) sqlstore.Source {
 
 func TestLimiter(t *testing.T) {
 	t.Parallel()
-	ratelimittest.Suite(t, ratelimit.ReplicaSkew, func(t *testing.T) ratelimit.Limiter { return source(open(t, pgtest.Database(t))).Limiter() })
+	ratelimittest.Suite(t, ratelimit.ReplicaSkew, func(t *testing.T) ratelimit.Limiter { return source(open(t, newDatabase(t))).Limiter() })
 }
 
 // TestLimitsHoldAcrossReplicas checks that three replicas together admit as many requests as one
 // would.
 func TestLimitsHoldAcrossReplicas(t *testing.T) {
-	url := pgtest.Database(t)
+	url := newDatabase(t)
 	var replicas []ratelimit.Limiter
 	for range 3 {
 		replicas = append(replicas, source(open(t, url)).Limiter())
@@ -35,7 +34,7 @@ func TestLimitsHoldAcrossReplicas(t *testing.T) {
 }
 
 func TestIdleLimitsAreDeleted(t *testing.T) {
-	url := pgtest.Database(t)
+	url := newDatabase(t)
 	l := source(open(t, url)).Limiter()
 	ask := func(key string, r ratelimit.Rate, now time.Time) {
 		t.Helper()

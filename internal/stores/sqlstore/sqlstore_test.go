@@ -130,7 +130,7 @@ func TestUnfinishedDatabaseIsFinished(t *testing.T) {
 }
 
 func TestProcessesOpenANewDatabaseAtOnce(t *testing.T) {
-	engines(t, func(t *testing.T, url func(t *testing.T) string) {
+	emptyEngines(t, func(t *testing.T, url func(t *testing.T) string) {
 		for range 2 {
 			at := url(t)
 			for _, c := range spawnTogether(t, 8, "open", at) {
@@ -142,7 +142,7 @@ func TestProcessesOpenANewDatabaseAtOnce(t *testing.T) {
 }
 
 func TestGoroutinesOpenANewDatabaseAtOnce(t *testing.T) {
-	engines(t, func(t *testing.T, url func(t *testing.T) string) {
+	emptyEngines(t, func(t *testing.T, url func(t *testing.T) string) {
 		at := url(t)
 		errs := make(chan error)
 		for range 8 {
@@ -178,7 +178,7 @@ func migratedOnce(t *testing.T, url string) {
 func TestOpenIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	engines(t, func(t *testing.T, url func(t *testing.T) string) {
+	emptyEngines(t, func(t *testing.T, url func(t *testing.T) string) {
 		if _, err := sqlstore.Open(ctx, url(t)); err == nil {
 			t.Error("a cancelled Open succeeded")
 		}

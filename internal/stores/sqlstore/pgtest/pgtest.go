@@ -14,14 +14,23 @@ import (
 // If PostgreSQL is not installed, Database skips the test, or fails it if CI is "true".
 func Database(t testing.TB) string {
 	t.Helper()
-	return sharedServer(t, overSocket).database(t)
+	return sharedServer(t, overSocket).database(t, "template1")
+}
+
+// Prepared is like Database, but the database is a copy of one that prepare has filled, once for
+// all tests of this binary. prepare must leave no connection open.
+func Prepared(t testing.TB, prepare func(t testing.TB, url string)) string {
+	t.Helper()
+	s := sharedServer(t, overSocket)
+	s.prepare(t, prepare)
+	return s.database(t, preparedName)
 }
 
 // TCPDatabase is like Database for clients that do not support Unix sockets: its server listens on
 // 127.0.0.1.
 func TCPDatabase(t testing.TB) string {
 	t.Helper()
-	return sharedServer(t, overTCP).database(t)
+	return sharedServer(t, overTCP).database(t, "template1")
 }
 
 // New starts a server for this test alone, which the test may kill or pause.
@@ -48,6 +57,9 @@ const (
 	overSocket transport = iota
 	overTCP
 )
+
+// preparedName is the name of the database that Prepared copies.
+const preparedName = "prepared"
 
 // missing skips or fails a test that cannot run here.
 func missing(t testing.TB) {

@@ -36,6 +36,37 @@ func TestDatabases(t *testing.T) {
 	}
 }
 
+func run(t testing.TB, url, statement string) error {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.Background())
+	_, err = conn.Exec(t.Context(), statement)
+	return err
+}
+
+// TestPrepared checks that each database is a copy of its own, and that one is prepared for all.
+func TestPrepared(t *testing.T) {
+	prepared := 0
+	prepare := func(t testing.TB, url string) {
+		t.Helper()
+		prepared++
+		if err := run(t, url, "CREATE TABLE a (n INT PRIMARY KEY)"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if err := run(t, pgtest.Prepared(t, prepare), "INSERT INTO a VALUES (1)"); err != nil {
+			t.Error(err)
+		}
+	}
+	if prepared != 1 {
+		t.Errorf("prepared %d times", prepared)
+	}
+}
+
 func TestServer(t *testing.T) {
 	s := pgtest.New(t)
 	for _, end := range []func(testing.TB){s.Stop, s.Kill} {

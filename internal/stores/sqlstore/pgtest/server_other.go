@@ -35,5 +35,6 @@ func (*Server) Pause(testing.TB) {}
 // Resume undoes Pause.
 func (*Server) Resume(testing.TB) {}
 
-func (*Server) database(testing.TB) string { return "" }
-func (*Server) remove(testing.TB)          {}
+func (*Server) prepare(testing.TB, func(testing.TB, string)) {}
+func (*Server) database(testing.TB, string) string           { return "" }
+func (*Server) remove(testing.TB)                            {}

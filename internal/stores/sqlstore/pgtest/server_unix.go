@@ -35,6 +35,8 @@ type Server struct {
 	port int
 	made int // number of databases made
 
+	prepared sync.Once
+
 	syncs bool // syncs the disk on each commit
 
 	guard   *exec.Cmd // runs as long as the server
@@ -269,14 +271,23 @@ func (s *Server) exec(t testing.TB, query string) {
 // URL returns the URL of a database of this server.
 func (s *Server) URL() string { return s.address("postgres") }
 
+// prepare creates the database that others are copies of.
+func (s *Server) prepare(t testing.TB, prepare func(t testing.TB, url string)) {
+	t.Helper()
+	s.prepared.Do(func() {
+		s.exec(t, "CREATE DATABASE "+preparedName)
+		prepare(t, s.address(preparedName))
+	})
+}
+
 // database creates a database for one test.
-func (s *Server) database(t testing.TB) string {
+func (s *Server) database(t testing.TB, template string) string {
 	t.Helper()
 	shared.Lock()
 	s.made++
 	name := fmt.Sprint("test", s.made)
 	shared.Unlock()
-	s.exec(t, "CREATE DATABASE "+name)
+	s.exec(t, "CREATE DATABASE "+name+" TEMPLATE "+template)
 	t.Cleanup(func() { s.exec(t, "DROP DATABASE "+name+" WITH (FORCE)") })
 	return s.address(name)
 }
