@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"remit/internal/frontends/console/markdown"
@@ -80,21 +79,6 @@ func TestLongDefinition(t *testing.T) {
 	if len(out) > 400_000 || !strings.HasSuffix(out, "<p>a a</p>\n") {
 		t.Errorf("%d bytes became %d, ending in %q", len(source), len(out), out[len(out)-100:])
 	}
-}
-
-// TestConcurrentRender renders in several goroutines, which share the parser.
-func TestConcurrentRender(t *testing.T) {
-	source := corpus(t)["testdata/constructs.md"]
-	want := ours(source)
-	var all sync.WaitGroup
-	for range 8 {
-		all.Go(func() {
-			if ours(source) != want {
-				t.Error("the same text was rendered differently")
-			}
-		})
-	}
-	all.Wait()
 }
 
 func BenchmarkRender(b *testing.B) {
