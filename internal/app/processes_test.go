@@ -24,7 +24,6 @@ func newTestProcess(t *testing.T, root string) *process {
 // TestProcessIsFound checks that a running process is found with what it does, one that has ended
 // is not, and that the file of one that was killed is removed.
 func TestProcessIsFound(t *testing.T) {
-	root := t.TempDir()
 	if os.Getenv("REMIT_TEST_PROCESS") != "" { // its folder is the root
 		folder, err := os.Getwd()
 		if err == nil {
@@ -36,6 +35,7 @@ func TestProcessIsFound(t *testing.T) {
 		_, _ = os.Stdout.WriteString("ready\n")
 		time.Sleep(time.Hour) // until it is killed
 	}
+	root := t.TempDir()
 	p := newTestProcess(t, root)
 	if list, err := p.running(); len(list) > 0 || err != nil {
 		t.Fatalf("in an empty folder: %v, %v", list, err)
