@@ -151,7 +151,7 @@ function toolTests(each, connect, { call, modern, allExamples }) {
   each('a call with a progress token and no progress', async (t) => {
     const client = await connect(t, workspace(), undefined, '--toolsets', 'learning-os')
     const progress = []
-    const options = { onprogress: (p) => progress.push(p), resetTimeoutOnProgress: true, timeout: 30_000 }
+    const options = { onprogress: (p) => progress.push(p), resetTimeoutOnProgress: true, timeout: 300_000 }
     const result = await call(client, { name: 'hello', arguments: { name: 'Ada' } }, options)
     assert.deepEqual(bodyOf(result), { greeting: 'Hello, Ada!' })
     assert.deepEqual(progress, [])
@@ -159,11 +159,15 @@ function toolTests(each, connect, { call, modern, allExamples }) {
 
   each('a call with progress', async (t) => {
     const client = await connect(t, workspace(), undefined, '--toolsets', 'conformance')
+    // A client drops progress that it reads together with the answer, as it does on a busy machine.
+    // So it gets one message at a time.
+    const { transport } = client
+    const receive = transport.onmessage
+    transport.onmessage = (...message) => { setImmediate(receive, ...message) }
     const progress = []
-    const options = { onprogress: (p) => progress.push(p.progress), resetTimeoutOnProgress: true, timeout: 30_000 }
+    const options = { onprogress: (p) => progress.push(p.progress), resetTimeoutOnProgress: true, timeout: 300_000 }
     await call(client, { name: 'test_tool_with_progress', arguments: {} }, options)
-    assert.ok(progress.length > 1, `progress was ${progress}`)
-    assert.deepEqual(progress, progress.toSorted((a, b) => a - b))
+    assert.deepEqual(progress, [0, 50, 100])
   })
 
   each('many concurrent calls', async (t) => {
