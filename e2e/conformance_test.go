@@ -3,10 +3,12 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -135,38 +137,24 @@ func TestConformance(t *testing.T) {
 			if len(found) != test.scenarios || passed < test.checks {
 				t.Errorf("%d scenarios and %d checks passed, want %d and at least %d", len(found), passed, test.scenarios, test.checks)
 			}
+			tasks := found.ofTasks()
+			if passed := tasks.check(t); test.version == modernVersion && (len(tasks) != taskScenarios || passed < taskChecks) {
+				t.Errorf("tasks: %d scenarios and %d checks passed, want %d and at least %d", len(tasks), passed, taskScenarios, taskChecks)
+			}
 			note(t, "conformance %s: %d checks passed in %d scenarios", test.version, passed, len(found))
 		})
 	}
 }
 
-// taskScenarios are the scenarios of the tasks extension. The requirements run them too, but as
-// optional ones.
-var taskScenarios = []string{
-	"capability-negotiation", "dispatch-and-envelope", "lifecycle", "mrtr-composition", "mrtr-input", "request-headers",
-	"request-state-removal", "required-task-error", "status-notifications", "wire-fields",
-}
+// The scenarios of the tasks extension, which the modern requirements run as optional ones, and the
+// total number of their checks.
+const taskScenarios, taskChecks = 10, 44
 
-// taskChecks is the total number of their checks.
-const taskChecks = 44
-
-func TestConformanceOfTasks(t *testing.T) {
-	t.Parallel()
-	c := newConformance(t)
-	passed := 0
-	for _, name := range taskScenarios {
-		scenario := "tasks-" + name
-		found := c.run("--scenario", scenario, "--spec-version", modernVersion, "--force")
-		got := found.check(t)
-		if len(found) != 1 || got == 0 && scenario != stub {
-			t.Errorf("%s: %d checks passed in %d scenarios", scenario, got, len(found))
-		}
-		passed += got
-	}
-	if passed < taskChecks {
-		t.Errorf("%d checks passed, want at least %d", passed, taskChecks)
-	}
-	note(t, "conformance of tasks: %d checks passed in %d scenarios", passed, len(taskScenarios))
+// ofTasks returns the findings about the tasks extension.
+func (f findings) ofTasks() findings {
+	found := maps.Clone(f)
+	maps.DeleteFunc(found, func(scenario string, _ []check) bool { return !strings.HasPrefix(scenario, "tasks-") })
+	return found
 }
 
 // TestConformanceIsStrict checks that only a success passes.

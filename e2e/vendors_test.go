@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -33,10 +35,34 @@ func newVendor(t *testing.T, program string) *vendor {
 	vendors.ready(t)
 	s := newWorkspace(t, nil)
 	v := &vendor{t: t, program: vendors.program(t, program), node: node24(t), home: t.TempDir(), project: s.root, httpServer: s.serve()}
-	if out, err := v.command("--version").CombinedOutput(); err != nil {
-		skipOutsideCI(t, t.Name()+": it does not run here: "+clip(out))
+	if fault := v.runsHere(); fault != "" {
+		skipOutsideCI(t, t.Name()+": it does not run here: "+fault)
 	}
 	return v
+}
+
+// vendorFaults has the output of each client that does not run here, "" for one that does.
+var vendorFaults struct {
+	sync.Mutex
+	of map[string]string
+}
+
+// runsHere tries once for all tests whether the client runs, and returns its output if it does not.
+func (v *vendor) runsHere() (fault string) {
+	vendorFaults.Lock()
+	defer vendorFaults.Unlock()
+	fault, known := vendorFaults.of[v.program]
+	if known {
+		return fault
+	}
+	if out, err := v.command("--version").CombinedOutput(); err != nil {
+		fault = fmt.Sprintf("%v: %s", err, clip(out))
+	}
+	if vendorFaults.of == nil {
+		vendorFaults.of = map[string]string{}
+	}
+	vendorFaults.of[v.program] = fault
+	return fault
 }
 
 // command returns a command of the client, in the project folder.
