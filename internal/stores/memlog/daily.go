@@ -29,9 +29,9 @@ type Daily struct {
 	day     string
 	proved  string // the day whose file has been opened successfully
 	log     *Log
-	waiting []queued // records that no caller waits for and that are not in the log yet
-	last    *Ticket  // the last of those that are in the log
-	watches sync.WaitGroup
+	waiting []queued      // records that no caller waits for and that are not in the log yet
+	last    *Ticket       // the last of those that are in the log
+	watched chan struct{} // closed when all watches so far have ended; nil if there is none
 	timer   *time.Timer
 	closed  bool
 	err     error
@@ -156,7 +156,18 @@ func (d *Daily) Flush() {
 	if last != nil {
 		_, _ = last.Wait(context.Background()) // lose has reported the error
 	}
-	d.watches.Wait()
+	d.awaitWatches()
+}
+
+// awaitWatches waits for the watches that have begun. A sync.WaitGroup panics if others begin while
+// it waits.
+func (d *Daily) awaitWatches() {
+	d.mu.Lock()
+	watched := d.watched
+	d.mu.Unlock()
+	if watched != nil {
+		<-watched
+	}
 }
 
 // handOver appends the waiting records to the log, in order.
@@ -179,7 +190,15 @@ func (d *Daily) handOver() {
 	clear(d.waiting)
 	d.waiting = d.waiting[:0]
 	if replaced != nil {
-		d.watches.Go(func() { d.watch(replaced) })
+		before, done := d.watched, make(chan struct{})
+		d.watched = done
+		go func() {
+			defer close(done)
+			d.watch(replaced)
+			if before != nil {
+				<-before
+			}
+		}()
 	}
 }
 
@@ -252,7 +271,7 @@ func (d *Daily) startOf(day string) (genesis, current string, err error) {
 // stored.
 func (d *Daily) Close() error {
 	err := d.close()
-	d.watches.Wait()
+	d.awaitWatches()
 	return err
 }
 

@@ -203,3 +203,27 @@ func TestDailyIsNotReadyWhileRecordsAreLost(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestFlushWhileRecordsAreReplaced lets many wait for records while others are added.
+func TestFlushWhileRecordsAreReplaced(t *testing.T) {
+	dir := t.TempDir()
+	var stored atomic.Int64
+	d := &memlog.Daily{Files: memlog.Dir(dir), Folder: os.DirFS(dir), OnReplaced: func(done, _ []string) { stored.Add(int64(len(done))) }}
+	const calls, callers = 200, 4
+	var all sync.WaitGroup
+	for caller := range callers {
+		all.Go(func() {
+			for i := range calls {
+				if err := d.Replace("2026-01-09", []byte(`{"n":1}`), fmt.Sprint(caller, " ", i)); err != nil {
+					t.Error(err)
+				}
+				d.Flush()
+			}
+		})
+	}
+	all.Wait()
+	if n := stored.Load(); n != calls*callers {
+		t.Errorf("%d were stored when Flush returned", n)
+	}
+	check(t, d.Close())
+}
