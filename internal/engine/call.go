@@ -113,9 +113,10 @@ type work struct {
 	request  string     // the digest of the arguments of a keyed call
 	notes    Truncation // about the answer
 	remarks  jsontree.Value
-	ran      bool          // the handler was started: it may have had effects
-	replayed bool          // the answer is that of an earlier call
-	effect   *audit.Effect // nil for a tool that only reads
+	ran      bool            // the handler was started: it may have had effects
+	replayed bool            // the answer is that of an earlier call
+	effect   *audit.Effect   // nil for a tool that only reads
+	redacted *jsontree.Value // the arguments for records, once they do not change any more
 }
 
 // run is the policy of Remit: what happens to every call, in this order.
@@ -278,6 +279,8 @@ func (w *work) handle(ctx context.Context, invoke invocation) (answer jsontree.V
 		limited.seen = w.call.Continuation.Seen
 	}
 	if !w.tool.Hints.ReadOnly {
+		redacted := w.tool.Redacted(&w.call.Args)
+		w.redacted = &redacted
 		w.effect = audit.NewEffect(w.record(&Result{Tool: w.tool}, 0), w.engine.Audit)
 		limited.effect = w.effect
 		awaitEarlierWrites(limited)

@@ -101,11 +101,15 @@ func (w *work) record(result *Result, took time.Duration) *audit.Record {
 		Session:   w.call.Connection,
 		Tool:      w.tool.ID,
 		Version:   w.tool.Version.String(),
-		Arguments: w.tool.Redacted(&w.call.Args),
 		Outcome:   result.outcome(),
 		Approved:  w.call.Continuation.By,
 		Duration:  took,
 		Bytes:     len(result.Body),
+	}
+	if w.redacted != nil {
+		r.Arguments = *w.redacted
+	} else {
+		r.Arguments = w.tool.Redacted(&w.call.Args)
 	}
 	w.effect.AddTo(r)
 	w.effect.Complete(r, result.Err == nil)

@@ -44,6 +44,8 @@ type Record struct {
 	// InOutbox means that the outbox of the database holds a record of the call, as if it
 	// succeeded. This one takes its place in the chain. It is not encoded.
 	InOutbox bool
+
+	encoded []byte // the arguments, if they were encoded before
 }
 
 // The values of Record.Approved that are no id of a request.
@@ -146,11 +148,18 @@ func (r *Record) encode() []byte {
 }
 
 func (r *Record) appendArguments(b []byte) []byte {
-	if !holds(&r.Arguments) {
-		return r.Arguments.Append(b)
+	if r.encoded != nil {
+		return append(b, r.encoded...)
 	}
-	safe := redacted(&r.Arguments)
-	return safe.Append(b)
+	start := len(b)
+	if holds(&r.Arguments) {
+		safe := redacted(&r.Arguments)
+		b = safe.Append(b)
+	} else {
+		b = r.Arguments.Append(b)
+	}
+	r.encoded = b[start:len(b):len(b)]
+	return b
 }
 
 // appendTime appends a time as 2006-01-02T15:04:05.000000Z. Every call is recorded, and package

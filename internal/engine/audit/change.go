@@ -141,10 +141,14 @@ func (s *Step) Report(state State) {
 }
 
 // AddTo adds the id of the call to its record, with the changes that were not made, and those of
-// which it is not known whether they were.
+// which it is not known whether they were. The record has the arguments of the call.
 func (e *Effect) AddTo(r *Record) {
-	if e != nil {
-		r.Call, r.Undone, r.Unknown = e.Call, e.steps.in(NotMade), e.steps.in(Unknown)
+	if e == nil {
+		return
+	}
+	r.Call, r.Undone, r.Unknown = e.Call, e.steps.in(NotMade), e.steps.in(Unknown)
+	if encoded := e.arguments.Load(); encoded != nil {
+		r.encoded = *encoded
 	}
 }
 

@@ -26,6 +26,8 @@ type Effect struct {
 	writer Writer
 	state  atomic.Uint32
 	steps  steps
+	// arguments is their encoding in the record that Begin has written; nil if there is none.
+	arguments atomic.Pointer[[]byte]
 }
 
 // Writer writes records. Log is one.
@@ -88,7 +90,9 @@ func (e *Effect) Begin(ctx context.Context, c Change) (*Step, error) {
 	step := &Step{e, e.steps.add()}
 	r := e.record
 	r.Outcome, r.Effect = Begun, c.value(step.number)
-	if err := e.writer.Write(ctx, &r, true); err != nil {
+	err := e.writer.Write(ctx, &r, true)
+	e.arguments.Store(&r.encoded)
+	if err != nil {
 		step.Report(NotMade)
 		return nil, contract.Errorf(contract.Unavailable,
 			"The audit record cannot be written, so nothing was changed; try again later").Because(err)
@@ -109,6 +113,7 @@ func (e *Effect) Describe(members ...jsontree.Member) {
 	if e == nil {
 		return
 	}
+	e.arguments.Store(nil)
 	all := slices.Clone(e.record.Arguments.Members)
 	for _, m := range members {
 		if i := slices.IndexFunc(all, func(old jsontree.Member) bool { return old.Key == m.Key }); i >= 0 {

@@ -148,6 +148,42 @@ func TestBeginFails(t *testing.T) {
 	}
 }
 
+// TestOutcomeHasArguments checks that the record of the outcome has the same arguments as the one
+// that was stored before, without credentials, and that later ones replace them.
+func TestOutcomeHasArguments(t *testing.T) {
+	c := &chainOf{memoryStorage: memoryStorage{days: map[string][]byte{}}}
+	log := &audit.Log{Storage: c}
+	args := jsontree.Obj(jsontree.M("note", jsontree.Str("token=ghp_"+random[:36])), jsontree.M("n", jsontree.Int(1)))
+	first := audit.Record{Time: time.Date(2026, 1, 9, 10, 0, 0, 0, time.UTC), Tool: "t", Outcome: "ok", Arguments: args}
+	e := audit.NewEffect(&first, log)
+	if _, err := e.Begin(t.Context(), audit.Change{}); err != nil {
+		t.Fatal(err)
+	}
+	write := func(args jsontree.Value) {
+		r := first
+		r.Arguments = args
+		e.AddTo(&r)
+		if err := log.Write(t.Context(), &r, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(args)
+	e.Describe(jsontree.M("id", jsontree.Str("new")))
+	write(jsontree.Obj(jsontree.M("id", jsontree.Str("new"))))
+	var found []string
+	for line := range strings.Lines(c.text()) {
+		record, err := jsontree.ParseTrusted([]byte(line))
+		if err != nil {
+			t.Fatal(err)
+		}
+		arguments := record.Field("arguments")
+		found = append(found, string(arguments.Append(nil)))
+	}
+	if len(found) != 3 || found[0] != found[1] || strings.Contains(found[0], random) || !strings.Contains(found[0], `"n":1`) || found[2] != `{"id":"new"}` {
+		t.Errorf("the arguments are %q", found)
+	}
+}
+
 // FuzzLedger checks that no record makes the ledger panic.
 func FuzzLedger(f *testing.F) {
 	f.Add(`{"outcome":"begun","call":"a","effect":{"step":99999999999}}`+"\n", `{"outcome":"ok","call":"a","undone":[0,-1,9]}`)

@@ -3,7 +3,9 @@ package memlog
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
+	"time"
 
 	"remit/internal/contract"
 	"remit/internal/engine/audit"
@@ -16,21 +18,28 @@ func (t *Ticket) announce(ctx context.Context, e *audit.Effect, c audit.Change) 
 	step, refusal := e.Begin(ctx, c)
 	t.log.mu.Lock()
 	defer t.log.mu.Unlock()
-	t.step, t.refusal, t.announcing = step, refusal, false
+	t.step, t.refusal, t.from, t.announcing = step, refusal, c.At, false
 	t.log.work.Signal()
 }
 
-// fileEnd is where the whole lines of a file end.
+// fileEnd is where the whole lines of a file ended at some time.
 type fileEnd struct {
 	path string
 	size int64
+	at   time.Time
 }
+
+// endStays is how long it is not checked again where a file ends. If it was cut off meanwhile, the
+// log refuses the entry.
+const endStays = 10 * time.Millisecond
+
+var errShortened = errors.New("the file was shortened while the entry was written")
 
 // noteEnd notes where the file ends, so that calls need not read it.
 func (l *Log) noteEnd() {
 	var end *fileEnd
 	if l.file.f != nil {
-		end = &fileEnd{l.file.f.Name(), l.file.known.size}
+		end = &fileEnd{l.file.f.Name(), l.file.known.size, time.Now()}
 	}
 	l.end.Store(end)
 }
@@ -39,6 +48,9 @@ func (l *Log) noteEnd() {
 // there or later, also if a torn last line is removed before.
 func (m *Memory) endOf(file string, l *Log) int64 {
 	if known := l.end.Load(); known != nil {
+		if time.Since(known.at) < endStays {
+			return known.size
+		}
 		if info, err := os.Lstat(known.path); err == nil && info.Size() == known.size {
 			return known.size
 		}

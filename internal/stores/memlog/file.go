@@ -232,8 +232,7 @@ func (s *file) lastLine() ([]byte, error) {
 		return nil, nil
 	}
 	if first := s.known.size - int64(len(s.known.mark)); from >= first && to <= s.known.size {
-		// examine has just compared it with the file
-		return s.known.mark[from-first : to-first], nil
+		return s.known.mark[from-first : to-first], nil // examine has compared it with the file
 	}
 	line := make([]byte, to-from)
 	return line, readFull(s.f, line, from)

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -72,6 +73,32 @@ func TestEntriesAreAnnounced(t *testing.T) {
 		t.Error("an entry without a record is stored")
 	}
 	same(t, "file", read(t, filepath.Join(dir, "a.jsonl")), "{\"n\":1}\n{\"n\":22}\n")
+}
+
+// TestShortenedFile cuts the file off after the record of an entry was stored: the entry would be
+// before the place that the record names, where recovery does not look.
+func TestShortenedFile(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "a.jsonl")
+	memory, records := filesIn(t, dir), &recordsOf{}
+	add := func(entry string) (undone []int, err error) {
+		effect := audit.NewEffect(&audit.Record{}, records)
+		ctx := audit.WithEffect(t.Context(), effect)
+		_, err = memory.Append(ctx, "a.jsonl", []byte(entry), nil)(ctx)
+		var r audit.Record
+		effect.AddTo(&r)
+		return r.Undone, err
+	}
+	_, err := add(`{"n":1}`)
+	check(t, err)
+	records.fail = func(int) error { return os.Truncate(file, 0) }
+	if undone, err := add(`{"n":2}`); err == nil || !slices.Equal(undone, []int{1}) {
+		t.Errorf("undone %v, error %v", undone, err)
+	}
+	records.fail = nil
+	_, err = add(`{"n":3}`)
+	check(t, err)
+	same(t, "file", read(t, file), "{\"n\":3}\n")
 }
 
 // TestFind checks which of equal entries were written, whatever the file looks like.

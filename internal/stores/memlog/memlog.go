@@ -204,7 +204,12 @@ func (l *Log) take() []*Ticket {
 }
 
 // refused settles an entry whose check fails.
-func (l *Log) refused(t *Ticket) bool { return t.check != nil && l.failed(t, t.check(l.file.f)) }
+func (l *Log) refused(t *Ticket) bool {
+	if t.from > l.file.known.size {
+		return l.failed(t, errShortened)
+	}
+	return t.check != nil && l.failed(t, t.check(l.file.f))
+}
 
 // failed settles an entry that is left out because of an error, and reports whether there is one.
 func (l *Log) failed(t *Ticket, err error) bool {

@@ -27,6 +27,7 @@ type Ticket struct {
 	announcing bool
 	step       *audit.Step // nil for an entry without a call
 	refusal    error
+	from       int64 // the record says that the entry begins there or later
 	// Part of a batch, so its outcome depends on the disk; until then it can be withdrawn.
 	taken   bool
 	settled bool // stored, failed or withdrawn

@@ -184,8 +184,10 @@ type WriteOut struct {
 // Write appends an entry to a memory file and returns once it is on disk.
 func (t *Tools) Write(ctx context.Context, in WriteIn) (WriteOut, error) {
 	var follows *Extent
-	if seen, ok := parseExtent(engine.Seen(ctx)); ok {
-		follows = &seen
+	if text := engine.Seen(ctx); text != "" { // a person was asked
+		if seen, ok := parseExtent(text); ok {
+			follows = &seen
+		}
 	}
 	wait := t.Memory.Append(ctx, in.File, in.stored(), follows)
 	engine.MarkOrdered(ctx)
