@@ -92,7 +92,8 @@ func TestAuditVerifyNamesChangedRows(t *testing.T) {
 				}
 				w.post("/tools/complete_task", `{"user_id":"ada","task_id":"1"}`, nil)
 				w.post("/tools/update_task", `{"user_id":"ada","task_id":"1","title":"same"}`, http.Header{"Idempotency-Key": {"k"}})
-				w.post("/tools/update_task", `{"user_id":"ada","task_id":"1","title":"same"}`, nil) // changes nothing
+				// Changes nothing.
+				w.post("/tools/update_task", `{"user_id":"ada","task_id":"1","title":"same"}`, nil)
 				w.post("/tools/delete_task", `{"user_id":"ada","task_id":"3"}`, nil)
 				for n := range 2 {
 					w.post("/tools/write_memory_entry", fmt.Sprintf(`{"file":%q,"entry":{"timestamp":"2026-01-09T10:30:00Z","type":"task","n":%d}}`, memoryFile, n), nil)

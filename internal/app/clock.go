@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// steadyClock is the clock by which tokens, links and approvals expire. It does not go back, so that
-// setting the clock of the machine back revives nothing, also not after the next start.
+// steadyClock is the clock by which tokens, links and approvals expire. It does not go back, so
+// that setting the clock of the machine back revives nothing, also not after the next start.
 type steadyClock struct {
 	// newest returns the newest time that a process has seen before; the zero time if it is not
 	// known.

@@ -38,7 +38,8 @@ type tipKeeper struct {
 // newClock returns the clock by which tokens, links and approvals of the workspace expire.
 func (a *App) newClock() *steadyClock {
 	return &steadyClock{newest: func() (newest time.Time) {
-		if tip, err := a.keys.Workspace(a.anchor.root).Tip(); err == nil && tip.Time > 0 { // CheckTip reports the error
+		// CheckTip reports the error.
+		if tip, err := a.keys.Workspace(a.anchor.root).Tip(); err == nil && tip.Time > 0 {
 			newest = time.Unix(tip.Time, 0)
 		}
 		return newest
