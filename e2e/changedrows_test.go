@@ -92,7 +92,7 @@ func TestAuditVerifyNamesChangedRows(t *testing.T) {
 				}
 				w.post("/tools/complete_task", `{"user_id":"ada","task_id":"1"}`, nil)
 				w.post("/tools/update_task", `{"user_id":"ada","task_id":"1","title":"same"}`, http.Header{"Idempotency-Key": {"k"}})
-				// changes nothing
+				// Changes nothing.
 				w.post("/tools/update_task", `{"user_id":"ada","task_id":"1","title":"same"}`, nil)
 				w.post("/tools/delete_task", `{"user_id":"ada","task_id":"3"}`, nil)
 				for n := range 2 {

@@ -107,7 +107,11 @@ const timeMark = `{"time":"`
 
 // encode encodes the record without encoding/json, because it runs on every call.
 func (r *Record) encode() []byte {
-	b := make([]byte, 0, 384)
+	size := 384
+	if r.Effect.Kind != jsontree.Null {
+		size = 576
+	}
+	b := make([]byte, 0, size)
 	b = append(b, timeMark...)
 	b = appendTime(b, r.Time.UTC())
 	b = append(b, '"')
