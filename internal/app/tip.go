@@ -38,11 +38,7 @@ type tipKeeper struct {
 // newClock returns the clock by which tokens, links and approvals of the workspace expire.
 func (a *App) newClock() *steadyClock {
 	return &steadyClock{newest: func() (newest time.Time) {
-<<<<<<< HEAD
-		// CheckTip reports the error
-=======
 		// CheckTip reports the error.
->>>>>>> f22-verify
 		if tip, err := a.keys.Workspace(a.anchor.root).Tip(); err == nil && tip.Time > 0 {
 			newest = time.Unix(tip.Time, 0)
 		}
