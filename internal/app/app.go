@@ -184,6 +184,7 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	a.database = store
 	a.anchor, a.data = newAnchor(a.keys, workspace.RealPath(s.Root), store), data
 	data.identify(a.anchor.knownData(s.Data))
+	root.Follows = data.comesBack()
 	if file, ok := sqlstore.File(s.Database); ok && filepath.Dir(file) == s.Data {
 		data.mayCreate = a.anchor.mayCreate
 	}

@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"remit/internal/storageid"
 	"remit/internal/stores/memlog"
@@ -47,6 +48,16 @@ func (d *dataFolder) check() error {
 		return nil
 	}
 	return d.id.Check()
+}
+
+// comesBack returns a function that reports, once, whether the folder is there again, if it is
+// missing now because the volume of the workspace is not mounted yet. Nothing is written before.
+func (d *dataFolder) comesBack() func() bool {
+	if _, within := d.root.Within(d.path); !within || d.check() == nil {
+		return nil
+	}
+	var cameBack atomic.Bool
+	return func() bool { return d.check() == nil && !cameBack.Swap(true) }
 }
 
 // claim prepares the folder before something is acknowledged as stored in it.

@@ -157,6 +157,31 @@ func TestReplacedWorkspaceHasNoMemory(t *testing.T) {
 	mustRemember(t, "back", running)
 }
 
+// TestWorkspaceIsMountedLater starts a server while the volume of the workspace is not mounted. It
+// stores nothing in the mount point, and goes on by itself when the volume is there.
+func TestWorkspaceIsMountedLater(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "root")
+	must(t, os.Mkdir(root, 0o755))
+	mustRemember(t, "the first entry", openAt(t, root))
+	must(t, os.Rename(root, root+".away"))
+	must(t, os.Mkdir(root, 0o755))
+	started := openAt(t, root)
+	if err := remember(t, started); err == nil {
+		t.Error("an entry was stored in the mount point")
+	}
+	must(t, os.Remove(root)) // it is still empty
+	must(t, os.Rename(root+".away", root))
+	if err := started.health(t.Context(), false)["workspace"]; err != nil {
+		t.Errorf("health: %v", err)
+	}
+	mustRemember(t, "mounted", started)
+	must(t, os.Rename(root, root+".away"))
+	must(t, os.CopyFS(root, os.DirFS(root+".away")))
+	if err := remember(t, started); err == nil {
+		t.Error("another folder was followed")
+	}
+}
+
 // TestRecoveryWaitsForMemoryFiles checks that an interrupted call is not taken for one that has
 // changed nothing, because the folder of its entry is away.
 func TestRecoveryWaitsForMemoryFiles(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 // children returns the wanted files and folders in a folder, which it opens without following
 // links. It omits hidden ones.
 func (q request) children(folder string, wanted func(name string) bool) (found []child, err error) {
-	err = q.root.dir.lend(func(root int) error {
+	err = q.root.dir().lend(func(root int) error {
 		secrets := q.root.hidden.identities()
 		dir, err := descend(root, segments(folder), func(dir int, name string) (int, error) {
 			return q.pass(dir, name, secrets)

@@ -17,7 +17,7 @@ import (
 // the path that was checked or fails.
 func (f *File) open() (*os.File, error) {
 	fd := -1
-	err := f.root.dir.lend(func(root int) (err error) {
+	err := f.root.dir().lend(func(root int) (err error) {
 		fd, err = f.openFrom(root)
 		return err
 	})
@@ -122,7 +122,7 @@ func (r *Root) openOwn(name string, open func(root int) (int, error)) (*os.File,
 		return nil, fmt.Errorf("open %q: %w", name, os.ErrInvalid)
 	}
 	fd := -1
-	err := r.dir.lend(func(root int) (err error) {
+	err := r.dir().lend(func(root int) (err error) {
 		fd, err = open(root)
 		return err
 	})

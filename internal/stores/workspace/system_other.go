@@ -46,7 +46,7 @@ func (q request) inspect(clean string) (fs.FileInfo, error) {
 }
 
 func (q request) lstat(at string, secrets []fs.FileInfo) (fs.FileInfo, error) {
-	here, err := q.root.dir.Lstat(at)
+	here, err := q.root.dir().Lstat(at)
 	if err != nil {
 		return nil, fmt.Errorf("stat %s: %w", at, err)
 	}
@@ -93,7 +93,7 @@ func (f *File) open() (*os.File, error) {
 	case !seen.Mode().IsRegular():
 		return nil, f.isSpecial()
 	}
-	file, err := f.root.dir.Open(f.resolved)
+	file, err := f.root.dir().Open(f.resolved)
 	if err != nil {
 		return nil, fmt.Errorf("open checked path: %w", err)
 	}
@@ -109,7 +109,7 @@ func (q request) children(folder string, wanted func(name string) bool) ([]child
 	if _, err := q.inspect(folder); err != nil {
 		return nil, err
 	}
-	opened, err := q.root.dir.Open(folder)
+	opened, err := q.root.dir().Open(folder)
 	if err != nil {
 		return nil, fmt.Errorf("open folder: %w", err)
 	}
@@ -149,7 +149,7 @@ func (r *Root) OpenFolder(name string) (*os.File, error) {
 	if err := r.makeFolders(name, 0o700); err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
-	return r.dir.Open(name)
+	return r.dir().Open(name)
 }
 
 func (r *Root) openAppend(name string, folderMode, mode fs.FileMode) (*os.File, error) {
@@ -160,10 +160,10 @@ func (r *Root) openAppend(name string, folderMode, mode fs.FileMode) (*os.File, 
 		return nil, fmt.Errorf("open %s to append: %w", name, err)
 	}
 	// Opening a dangling link would create its target.
-	if at, err := r.dir.Lstat(name); err == nil && isLink(at) {
+	if at, err := r.dir().Lstat(name); err == nil && isLink(at) {
 		return nil, fmt.Errorf("open %s to append: it is a link", name)
 	}
-	file, err := r.dir.OpenFile(name, os.O_RDWR|os.O_APPEND|os.O_CREATE, mode)
+	file, err := r.dir().OpenFile(name, os.O_RDWR|os.O_APPEND|os.O_CREATE, mode)
 	if err != nil {
 		return nil, fmt.Errorf("open %s to append: %w", name, err)
 	}
@@ -175,7 +175,7 @@ func (r *Root) openAppend(name string, folderMode, mode fs.FileMode) (*os.File, 
 
 // isPlain returns an error unless name is the open file itself, not a link to it.
 func (r *Root) isPlain(name string, file *os.File) error {
-	at, err := r.dir.Lstat(name)
+	at, err := r.dir().Lstat(name)
 	if err != nil {
 		return fmt.Errorf("stat file: %w", err)
 	}
@@ -195,10 +195,10 @@ func (r *Root) makeFolders(folder string, mode fs.FileMode) error {
 	steps := segments(folder)
 	for i := range steps {
 		at := path.Join(steps[:i+1]...)
-		if err := r.dir.Mkdir(at, mode); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := r.dir().Mkdir(at, mode); err != nil && !errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("make folder: %w", err)
 		}
-		info, err := r.dir.Lstat(at)
+		info, err := r.dir().Lstat(at)
 		if err != nil {
 			return fmt.Errorf("stat folder: %w", err)
 		}

@@ -37,7 +37,7 @@ func (q request) resolve(clean string) (string, error) {
 		todo:    todo,
 	}
 	resolved := ""
-	err := q.root.dir.lend(func(root int) (err error) {
+	err := q.root.dir().lend(func(root int) (err error) {
 		w.dirs = append(w.dirs, root)
 		defer w.backTo(0)
 		resolved, err = w.run()

@@ -16,6 +16,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"remit/internal/contract"
@@ -27,9 +28,32 @@ type Root struct {
 	given  string // absolute, as the operator spelled it
 	real   string // absolute, free of links
 	hidden hidden
-	dir    handle
-	info   fs.FileInfo // of dir
+	at     atomic.Pointer[place]
+
+	// Follows, if not nil, reports whether Check may go on with the folder that the path leads to
+	// now. It must be set before the root is used.
+	Follows func() bool
 }
+
+// place is the folder that a root uses.
+type place struct {
+	dir  handle
+	info fs.FileInfo
+}
+
+func openPlace(path string) (*place, error) {
+	opened, err := openHandle(path)
+	if err != nil {
+		return nil, fmt.Errorf("open root: %w", err)
+	}
+	info, err := statHandle(opened)
+	if err != nil {
+		return nil, fmt.Errorf("open root: %w", errors.Join(err, opened.Close()))
+	}
+	return &place{opened, info}, nil
+}
+
+func (r *Root) dir() handle { return r.at.Load().dir }
 
 // Open opens the root folder. hidden lists host paths, such as Remit's data folder and its
 // configuration file, that no tool may reach, whether or not they are within the root or exist yet.
@@ -47,33 +71,47 @@ func Open(dir string, hidden ...string) (*Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	opened, err := openHandle(real)
+	opened, err := openPlace(real)
 	if err != nil {
-		return nil, fmt.Errorf("open root: %w", err)
+		return nil, err
 	}
-	info, err := statHandle(opened)
-	if err != nil {
-		return nil, fmt.Errorf("open root: %w", errors.Join(err, opened.Close()))
-	}
-	return &Root{given: given, real: real, hidden: h, dir: opened, info: info}, nil
+	r := &Root{given: given, real: real, hidden: h}
+	r.at.Store(opened)
+	return r, nil
 }
 
 // Check returns an error if the path of the root does not lead to the folder that was opened: it
 // was moved, deleted or replaced, or its volume was unmounted.
 func (r *Root) Check() error {
+	used := r.at.Load()
 	now, err := os.Stat(r.real)
-	if err == nil && os.SameFile(now, r.info) {
+	if err == nil && os.SameFile(now, used.info) {
 		return nil
+	}
+	if err == nil && r.Follows != nil && r.Follows() {
+		return r.follow(used)
 	}
 	return contract.Errorf(contract.Unavailable, "The folder of the workspace was moved, deleted or replaced, or its volume is not "+
 		"mounted; put it back, or restart the server to go on with what is there now").Because(err)
+}
+
+// follow goes on with the folder that the path leads to now.
+func (r *Root) follow(used *place) error {
+	opened, err := openPlace(r.real)
+	if err != nil {
+		return contract.Errorf(contract.Unavailable, "The folder of the workspace cannot be opened; try again").Because(err)
+	}
+	if !r.at.CompareAndSwap(used, opened) {
+		return opened.dir.Close() // another call was first
+	}
+	return used.dir.Close()
 }
 
 // Path returns the host path of a slash-separated path within the root.
 func (r *Root) Path(name string) string { return filepath.Join(r.real, filepath.FromSlash(name)) }
 
 // Close closes the folder. Later calls of the methods of r fail.
-func (r *Root) Close() error { return r.dir.Close() }
+func (r *Root) Close() error { return r.dir().Close() }
 
 // Within returns the slash-separated path of a host path within the root, and false if it is not
 // inside of the root.
