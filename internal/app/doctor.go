@@ -25,7 +25,7 @@ func (a *App) Checks(ctx context.Context, thorough bool) []cli.Check {
 	}
 	if a.database.isShared() {
 		checks = append(checks, a.checkSkew(ctx))
-	} else if behind := a.clock.now().Sub(time.Now()); behind > maxSkew {
+	} else if behind := time.Until(a.clock.now()); behind > maxSkew {
 		checks = append(checks, cli.Check{
 			Name: "clock", Status: cli.StatusWarn,
 			Finding: fmt.Sprintf("the clock of this machine is %s behind a time that it has shown before", behind.Round(time.Second)),
