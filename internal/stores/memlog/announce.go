@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"time"
 
 	"remit/internal/contract"
 	"remit/internal/engine/audit"
@@ -26,12 +25,7 @@ func (t *Ticket) announce(ctx context.Context, e *audit.Effect, c audit.Change) 
 type fileEnd struct {
 	path string
 	size int64
-	at   time.Time
 }
-
-// endStays is how long it is not checked again where a file ends. If it was cut off meanwhile, the
-// log refuses the entry.
-const endStays = 10 * time.Millisecond
 
 var errShortened = errors.New("the file was shortened while the entry was written")
 
@@ -39,19 +33,17 @@ var errShortened = errors.New("the file was shortened while the entry was writte
 func (l *Log) noteEnd() {
 	var end *fileEnd
 	if l.file.f != nil {
-		end = &fileEnd{l.file.f.Name(), l.file.known.size, time.Now()}
+		end = &fileEnd{l.file.f.Name(), l.file.known.size}
 	}
 	l.end.Store(end)
 }
 
 // endOf returns where the whole lines of a file end, or an earlier place: the next entry is written
-// there or later, also if a torn last line is removed before.
+// there or later, also if a torn last line is removed before. If the file is cut off after that,
+// the log refuses the entry.
 func (m *Memory) endOf(file string, l *Log) int64 {
 	if known := l.end.Load(); known != nil {
-		if time.Since(known.at) < endStays {
-			return known.size
-		}
-		if info, err := os.Lstat(known.path); err == nil && info.Size() == known.size {
+		if info, err := os.Lstat(known.path); err == nil && info.Size() >= known.size {
 			return known.size
 		}
 	}
