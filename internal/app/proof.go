@@ -22,7 +22,8 @@ type proof struct {
 	ledger audit.Ledger
 	sizes  map[string]int64    // of the memory files before the records were read
 	lines  map[string][]string // of the histories of books before that
-	err    error               // why they are not known
+
+	memoryErr, booksErr error // why the sizes or the lines are not known
 }
 
 // NewProof implements cli.Workspace. It must be called before the records are read.
@@ -36,13 +37,24 @@ func (a *App) NewProof(ctx context.Context) (cli.Proof, error) {
 		if err == nil {
 			p.sizes[file] = info.Size()
 		} else if !isMissing(err) {
-			return nil, err
+			p.memoryErr = err
+			break
 		}
 	}
 	if len(a.settings.Books) > 0 {
-		p.lines, p.err = a.books.HistoryLines(ctx)
+		p.lines, p.booksErr = a.books.HistoryLines(ctx)
 	}
 	return p, p.addPending(ctx, &p.ledger)
+}
+
+// notCompared names a store that cannot be read. The others are compared all the same.
+func notCompared(what string, err error) (c audit.Comparison) {
+	why := err.Error()
+	if e, ok := errors.AsType[*contract.Error](err); ok {
+		why = e.Message
+	}
+	c.Problems = []string{what + " were not compared: " + why}
+	return c
 }
 
 func isMissing(err error) bool {
@@ -119,6 +131,10 @@ func (p *proof) compare(ctx context.Context, ledger *audit.Ledger, report func(c
 	add := func(c audit.Comparison) {
 		found.Problems, found.Notes = append(found.Problems, c.Problems...), append(found.Notes, c.Notes...)
 	}
+	if len(files) > 0 && p.memoryErr != nil {
+		add(notCompared("memory files", p.memoryErr))
+		clear(files)
+	}
 	for file, changes := range files {
 		c, err := p.compareMemory(ctx, file, changes)
 		if err != nil {
@@ -131,10 +147,11 @@ func (p *proof) compare(ctx context.Context, ledger *audit.Ledger, report func(c
 		return found, err
 	}
 	add(c)
-	if len(ofBooks) > 0 && len(p.app.settings.Books) > 0 {
-		if p.err != nil {
-			return found, p.err
-		}
+	switch {
+	case len(ofBooks) == 0 || len(p.app.settings.Books) == 0:
+	case p.booksErr != nil:
+		add(notCompared("books", p.booksErr))
+	default:
 		c, err := p.app.books.Prove(ctx, p.lines, ofBooks, func(done, total int) {
 			report(cli.Progress{Done: int64(done), Total: int64(total), Unit: "files of books"})
 		})
@@ -181,8 +198,7 @@ func (p *proof) compareTasks(ctx context.Context, ledger *audit.TaskLedger, repo
 	ledger.Older = ledger.Older || cut.Through != ""
 	db, err := p.app.database.open(ctx)
 	if err != nil {
-		c.Problems = []string{"tasks were not compared: the database cannot be opened: " + err.Error()}
-		return c, nil //nolint:nilerr // it is a problem, and the other stores are compared
+		return notCompared("tasks", err), nil
 	}
 	return db.ProveTasks(ctx, ledger, func(done int) { report(cli.Progress{Done: int64(done), Unit: "tasks"}) })
 }

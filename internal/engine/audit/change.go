@@ -141,15 +141,20 @@ func (s *Step) Report(state State) {
 }
 
 // AddTo adds the id of the call to its record, with the changes that were not made, and those of
-// which it is not known whether they were. The record has the arguments of the call.
+// which it is not known whether they were.
 func (e *Effect) AddTo(r *Record) {
 	if e == nil {
 		return
 	}
 	r.Call, r.Undone, r.Unknown = e.Call, e.steps.in(NotMade), e.steps.in(Unknown)
-	if encoded := e.arguments.Load(); encoded != nil {
+	if encoded := e.arguments.Load(); encoded != nil && isSame(r.Arguments.Members, e.record.Arguments.Members) {
 		r.encoded = *encoded
 	}
+}
+
+// isSame reports whether two lists are one in memory.
+func isSame(a, b []jsontree.Member) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
 // HasBegun reports whether a record of the call is stored already with the outcome Begun.
