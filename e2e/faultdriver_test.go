@@ -55,7 +55,11 @@ func (f *faultServer) kill(name string) disturbance {
 // pause returns the fault of a server that is suspended for a while.
 func (f *faultServer) pause(name string) disturbance {
 	signal := func(s syscall.Signal) func() {
-		return func() { f.check(f.running.cmd.Process.Signal(s)) }
+		return func() {
+			if err := f.running.cmd.Process.Signal(s); err != nil {
+				f.t.Fatalf("%s: %v\n%s", name, err, f.running.stderr)
+			}
+		}
 	}
 	return disturbance{name: "pause " + name, what: name, begin: signal(syscall.SIGSTOP), end: signal(syscall.SIGCONT)}
 }
