@@ -168,8 +168,10 @@ func TestS3CancelledWrite(t *testing.T) {
 	defer s.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	u.how = func(_ http.ResponseWriter, r *http.Request, to http.Handler) {
+		arrived := r.Clone(context.WithoutCancel(r.Context()))
+		arrived.Body = io.NopCloser(bytes.NewReader(must(io.ReadAll(r.Body)))) // all of it, before the caller gives up
 		cancel()
-		to.ServeHTTP(httptest.NewRecorder(), r.WithContext(context.WithoutCancel(r.Context())))
+		to.ServeHTTP(httptest.NewRecorder(), arrived)
 	}
 	u.fail(2) // after the check for objects below it
 	_, _, err := s.Put(ctx, "books/b/x", strings.NewReader("new"), 3, books.Cond{Absent: true})
