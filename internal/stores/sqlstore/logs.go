@@ -92,6 +92,7 @@ type lineQueue struct {
 	waiting []*entry
 	running chan struct{} // closed when the goroutine ends; nil while none runs
 	timer   *time.Timer   // starts the goroutine; nil while not set
+	urgent  bool          // what is queued must not wait for more
 	closed  bool
 	lost    error // the last error of an entry that no caller waits for
 }
@@ -137,15 +138,21 @@ func (q *lineQueue) append(e *entry) *entry {
 	q.waiting = append(q.waiting, e)
 	switch {
 	case e.durable:
+		q.urgent = true
 		q.start()
 	case q.timer == nil && q.running == nil:
-		q.timer = time.AfterFunc(batchDelay, func() {
-			q.mu.Lock()
-			defer q.mu.Unlock()
-			q.start()
-		})
+		q.startLater()
 	}
 	return e
+}
+
+// startLater makes sure that queued entries are stored after a while. The caller holds the mutex.
+func (q *lineQueue) startLater() {
+	q.timer = time.AfterFunc(batchDelay, func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.start()
+	})
 }
 
 func (q *lineQueue) isClosed() bool {
@@ -166,12 +173,12 @@ func (q *lineQueue) start() {
 	}
 }
 
-// run stores batches until the queue is empty.
+// run stores a batch, and more as long as that is urgent or a batch is full.
 func (q *lineQueue) run(done chan struct{}) {
 	defer close(done)
-	for {
+	for isFirst := true; ; isFirst = false {
 		runtime.Gosched() // let callers that the last batch answered join this one
-		batch := q.take()
+		batch := q.take(isFirst)
 		if batch == nil {
 			return
 		}
@@ -184,11 +191,16 @@ func (q *lineQueue) run(done chan struct{}) {
 	}
 }
 
-// take moves the oldest entries out of the queue. It returns nil if there are none, and then the
-// goroutine ends.
-func (q *lineQueue) take() []*entry {
+// take moves the oldest entries out of the queue. It returns nil if there are none that cannot wait
+// for more, and then the goroutine ends.
+func (q *lineQueue) take(isFirst bool) []*entry {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if n := len(q.waiting); !isFirst && !q.urgent && 0 < n && n < maxBatch {
+		q.running = nil
+		q.startLater()
+		return nil
+	}
 	var batch []*entry
 	for len(batch) < maxBatch && len(q.waiting) > 0 {
 		e := q.waiting[0]
@@ -198,6 +210,7 @@ func (q *lineQueue) take() []*entry {
 			batch = append(batch, e)
 		}
 	}
+	q.urgent = q.urgent && len(q.waiting) > 0
 	if batch == nil {
 		q.running, q.waiting = nil, nil
 	}
@@ -252,6 +265,7 @@ func (e *entry) wait(ctx context.Context) error {
 // failed, or when ctx ends, which is the only error.
 func (q *lineQueue) flush(ctx context.Context) error {
 	q.mu.Lock()
+	q.urgent = len(q.waiting) > 0
 	q.start()
 	done := q.running
 	if n := len(q.waiting); n > 0 {
@@ -273,7 +287,7 @@ func (q *lineQueue) flush(ctx context.Context) error {
 // no one else reports it.
 func (q *lineQueue) close() error {
 	q.mu.Lock()
-	q.closed = true
+	q.closed, q.urgent = true, true
 	q.start()
 	running := q.running
 	q.mu.Unlock()
