@@ -169,7 +169,8 @@ func TestS3CancelledWrite(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	u.how = func(_ http.ResponseWriter, r *http.Request, to http.Handler) {
 		arrived := r.Clone(context.WithoutCancel(r.Context()))
-		arrived.Body = io.NopCloser(bytes.NewReader(must(io.ReadAll(r.Body)))) // all of it, before the caller gives up
+		// All of it arrives before the caller gives up.
+		arrived.Body = io.NopCloser(bytes.NewReader(must(io.ReadAll(r.Body))))
 		cancel()
 		to.ServeHTTP(httptest.NewRecorder(), arrived)
 	}
