@@ -25,8 +25,8 @@ esac
 # Tests write notes to REMIT_NOTES that should be seen even if all tests pass.
 scratch=$(mktemp -d)
 export REMIT_NOTES=$scratch/notes
-touch "$REMIT_NOTES" "$scratch/steps"
-trap finish EXIT
+touch "$REMIT_NOTES"
+trap 'print_times; rm -rf "$scratch"' EXIT
 
 skipped=()
 # not_run records tests that could not run. In CI that is a failure.
@@ -35,24 +35,28 @@ not_run() {
   printf '\n!!! NOT RUN: %s\n\n' "$1" >&2
 }
 
-# step runs the command of a step, and records its time. CPU time is that of all child processes
-# that have exited.
+# step ends the previous step, records its time and starts the next one. CPU time is that of all
+# child processes that have exited.
+steps=()
 step() {
-  local name=$1 status=0 TIMEFORMAT='%R %U %S'
-  shift
-  printf '\n== %s\n' "$name"
-  { time "$@" 2>&3; } 3>&2 2>"$scratch/time.$BASHPID" || status=$?
-  awk -v name="$name" 'END { printf "%7.0f s  %7.0f s  %s\n", $1, $2 + $3, name }' "$scratch/time.$BASHPID" >>"$scratch/steps"
-  return "$status"
+  local wall=$EPOCHREALTIME cpu
+  times >"$scratch/times"
+  cpu=$(awk 'NR == 2 { split($1 "m" $2, t, /[ms]+/); print t[1] * 60 + t[2] + t[3] * 60 + t[4] }' "$scratch/times")
+  [ -z "${step_name:-}" ] || steps+=("$(awk -v name="$step_name" -v wall="$wall" -v cpu="$cpu" -v wall0="$step_wall" -v cpu0="$step_cpu" \
+    'BEGIN { printf "%7.0f s  %7.0f s  %s", wall - wall0, cpu - cpu0, name }')")
+  step_name=$*
+  step_wall=$wall
+  step_cpu=$cpu
+  [ -z "$step_name" ] || printf '\n== %s\n' "$step_name"
 }
 
-# finish ends what runs in the background, and prints the time of each step.
-finish() {
-  [ -z "${beside:-}" ] || kill -- "-$beside" 2>/dev/null || true
-  printf '\n== time of each step; %.0f s in all\n     wall        CPU\n' "$SECONDS"
-  cat "$scratch/steps"
-  rm -rf "$scratch"
+# print_times prints the time of each step.
+print_times() {
+  step ""
+  printf '\n== time of each step\n     wall        CPU\n'
+  printf '%s\n' "${steps[@]}"
 }
+step "requirements"
 
 # as_root runs a command as root, if that is possible without a password.
 as_root() {
@@ -133,32 +137,25 @@ modules=(tools/generate tools/trainembed bench/peers)
 failed=false
 linted=false
 lint() {
-  local status=0
   linted=true
+  step "format and lint"
   if [ -x "$linter" ]; then
     for module in . "${modules[@]}"; do
-      (cd "$module" && "$linter" run ./...) || status=1 # includes go vet
+      (cd "$module" && "$linter" run ./...) || failed=true # includes go vet
     done
   else
     cat "$scratch/linter"
+    not_run "golangci-lint: it could not be built"
     unformatted=$(gofmt -l cmd internal e2e bench tools)
-    [ -z "$unformatted" ] || { echo "not formatted: $unformatted" >&2; status=1; }
+    [ -z "$unformatted" ] || { echo "not formatted: $unformatted" >&2; failed=true; }
     for module in . "${modules[@]}"; do
-      go -C "$module" vet ./... || status=1
+      go -C "$module" vet ./... || failed=true
     done
   fi
-  return "$status"
 }
+[ ! -x "$linter" ] || lint
 
 export REMIT_FULL=$full
-# The end-to-end tests wait most of the time, so they run beside the other steps, as a process group
-# that can be ended.
-set -m
-step "end-to-end tests, beside the steps above" go test -vet=off -timeout 60m -parallel 4 ./e2e >"$scratch/e2e" 2>&1 &
-beside=$!
-set +m
-[ ! -x "$linter" ] || step "format and lint" lint || failed=true
-
 # The race detector makes tests 4 to 9 times as slow, so it only runs where it can find something:
 # in packages that start goroutines, and in tests that do.
 goroutines='(^|[^[:alnum:]_"`/])go (func\(|[[:alnum:]_.]+\()|\.Go\(|AfterFunc\('
@@ -171,8 +168,7 @@ plain=() concurrent=() with_concurrent_tests=() names=()
 while read -r package folder; do
   tests=$(grep -lE "$goroutines|/($support)\"" "$folder"/*_test.go 2>/dev/null || true)
   case $package in */e2e | */bench) continue ;; esac
-  sources=$(ls "$folder"/*.go | grep -v _test.go || true)
-  if [ -n "$sources" ] && grep -qE "$goroutines" $sources && ls "$folder"/*_test.go >/dev/null 2>&1; then
+  if ls "$folder"/*.go | grep -v _test.go | xargs -r grep -qE "$goroutines" && ls "$folder"/*_test.go >/dev/null 2>&1; then
     concurrent+=("$package")
     continue
   fi
@@ -183,15 +179,11 @@ while read -r package folder; do
   fi
 done < <(go list -f '{{.ImportPath}} {{.Dir}}' ./...)
 
-test_plain() {
-  local status=0
-  go test -vet=off -timeout 45m -p 2 -parallel 4 "${plain[@]}" || status=1
-  for module in "${modules[@]}"; do
-    go -C "$module" test -timeout 45m ./... || status=1
-  done
-  return "$status"
-}
-step "tests of packages without goroutines" test_plain || failed=true
+step "tests of packages without goroutines"
+go test -vet=off -timeout 45m -p 3 -parallel 4 "${plain[@]}" || failed=true
+for module in "${modules[@]}"; do
+  go -C "$module" test -timeout 45m ./... || failed=true
+done
 
 # test_with_race tests packages with the race detector, if it is available. It excludes SQLite,
 # which is C translated to Go: the detector cannot find anything there, and would make every test
@@ -203,25 +195,25 @@ test_with_race() {
     go test -vet=off "$@"
   fi
 }
+step "tests of packages with goroutines, with the race detector"
 # The longest package starts first: it mostly waits, and should not be the last one to finish.
 longest=remit/internal/stores/sqlstore
 mapfile -t concurrent < <(printf '%s\n' "$longest" "${concurrent[@]}" | awk '!seen[$0]++')
-step "tests of packages with goroutines, with the race detector" test_with_race -timeout 45m -p 2 -parallel 4 "${concurrent[@]}" || failed=true
-step "tests with goroutines of other packages, with the race detector" \
-  test_with_race -timeout 45m -p 2 -parallel 4 -run "^($(IFS='|'; echo "${names[*]}"))\$" "${with_concurrent_tests[@]}" || failed=true
+test_with_race -timeout 45m -p 3 -parallel 4 "${concurrent[@]}" || failed=true
+step "tests with goroutines of other packages, with the race detector"
+test_with_race -timeout 45m -p 3 -parallel 4 -run "^($(IFS='|'; echo "${names[*]}"))\$" "${with_concurrent_tests[@]}" || failed=true
+
+step "end-to-end tests"
+go test -vet=off -timeout 60m -parallel 4 ./e2e || failed=true
+step "start time and many clients, while nothing else runs"
+go test -vet=off -short -timeout 20m ./bench || failed=true
 
 for build in "${builds[@]}"; do
   wait "$build" || true # the tests that need it report a failure
 done
-$linted || step "format and lint" lint || failed=true
-[ -x "$linter" ] || not_run "golangci-lint: it could not be built"
-wait "$beside" || failed=true
-beside=
-cat "$scratch/e2e"
-step "start time and many clients, while nothing else runs" go test -vet=off -short -timeout 20m ./bench || failed=true
-
+$linted || lint
 ! $failed || { echo "Some tests failed: see above." >&2; exit 1; }
-printf '\n== notes\n'
+step "notes"
 while read -r line; do
   case $line in
     "NOT RUN: "*) not_run "${line#NOT RUN: }" ;;
@@ -230,19 +222,21 @@ while read -r line; do
 done < <(sort -u "$REMIT_NOTES")
 
 if $full; then
-  step "the program with the race detector" test_with_race -timeout 60m -parallel 4 ./e2e
-  fuzz() {
-    for file in $(grep -rl --include='*_test.go' '^func Fuzz' internal); do
-      for target in $(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/p' "$file"); do
-        go test -run '^$' -fuzz "^$target\$" -fuzztime 30s "./$(dirname "$file")" || return 1
-      done
+  step "the program with the race detector"
+  test_with_race -timeout 60m -parallel 4 ./e2e
+  step "fuzzing, 30 s per target"
+  for file in $(grep -rl --include='*_test.go' '^func Fuzz' internal); do
+    for target in $(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/p' "$file"); do
+      go test -run '^$' -fuzz "^$target\$" -fuzztime 30s "./$(dirname "$file")"
     done
-  }
-  step "fuzzing, 30 s per target" fuzz
+  done
+  step "speed compared with peers"
   have fdfind fd-find && have zip zip && have unzip unzip || not_run "the comparisons with fd and zip: they need fd-find, zip and unzip"
-  step "speed compared with peers" go test -timeout 15m ./bench
-  other_systems() { for system in darwin windows; do GOOS=$system go build ./... || return 1; done; }
-  step "other systems" other_systems
+  go test -timeout 15m ./bench
+  step "other systems"
+  for system in darwin windows; do
+    GOOS=$system go build ./...
+  done
 fi
 
 echo
