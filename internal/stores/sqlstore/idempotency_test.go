@@ -49,6 +49,8 @@ func TestIdempotencyKeysAcrossReplicas(t *testing.T) {
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		at := url(t)
 		replicas := []*sqlstore.DB{open(t, at), open(t, at)}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // longer than without a deadline
+		defer cancel()
 		for attempt := range 5 {
 			var fresh atomic.Int64
 			var all sync.WaitGroup
@@ -56,7 +58,7 @@ func TestIdempotencyKeysAcrossReplicas(t *testing.T) {
 			for n := range answers {
 				all.Go(func() {
 					db := replicas[n%len(replicas)]
-					answer, replayed, err := db.Idempotency().Do(t.Context(), keyed(fmt.Sprint("attempt-", attempt)),
+					answer, replayed, err := db.Idempotency().Do(ctx, keyed(fmt.Sprint("attempt-", attempt)),
 						"r", noon(), addOne(db, "milk"))
 					if err != nil {
 						t.Error(err)
