@@ -49,7 +49,7 @@ func TestIdempotencyKeysAcrossReplicas(t *testing.T) {
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		at := url(t)
 		replicas := []*sqlstore.DB{open(t, at), open(t, at)}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // longer than without a deadline
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // without one it is shorter
 		defer cancel()
 		for attempt := range 5 {
 			var fresh atomic.Int64
