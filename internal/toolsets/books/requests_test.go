@@ -68,8 +68,7 @@ func onCountedS3(t *testing.T) (*testServer, *counted) {
 	}})
 	t.Cleanup(proxy.Close)
 	bucket := server.Bucket(t)
-	counted := *server
-	counted.Endpoint = proxy.URL
+	counted := s3test.Server{Endpoint: proxy.URL, Region: server.Region, Key: server.Key, Secret: server.Secret}
 	d := serve(t)
 	if d.stores.Main, err = blob.OpenS3(t.Context(), counted.URL(bucket, "shelf"), server.Getenv); err != nil {
 		t.Fatal(err)
