@@ -78,13 +78,14 @@ func TestAuditVerifyNamesChangedRows(t *testing.T) {
 	}
 	for _, database := range []string{"SQLite", "PostgreSQL"} {
 		for name, tc := range edits {
+			if tc.shared && database == "SQLite" {
+				continue // the entries are in files
+			}
 			t.Run(database+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				s := newWorkspace(t, nil)
 				if database == "PostgreSQL" {
 					s.useDatabase(pgtest.Database(t))
-				} else if tc.shared {
-					t.Skip("the entries are in files")
 				}
 				w := s.serve("--toolsets", "learning-os,tasks", "--approve", "auto")
 				for n := range 3 {

@@ -62,7 +62,7 @@ type announcements struct {
 	listed bool                 // this process is in the list
 	open   map[string]*openCall // the calls of this process that are not settled, by their id
 	lost   bool                 // an outcome may not have been stored
-	// the calls that began since outcomes that were lost are looked for
+	// since holds the calls that have begun while settle looks for lost outcomes; otherwise nil.
 	since   map[string]bool
 	period  int
 	changed time.Time     // when a change was last announced
@@ -246,8 +246,8 @@ func (a *announcements) settle(ctx context.Context) error {
 
 // endedCalls are the calls of this process that have ended and may not be settled.
 type endedCalls struct {
-	known map[string]bool // it is not known whether all of their changes were made
-	// and each other call that is neither running nor new may have lost its outcome
+	known map[string]bool // these do not know whether all of their changes were made
+	// lost means that outcomes were lost: any call may be open that is neither running nor new.
 	lost    bool
 	running map[string]bool
 }

@@ -115,7 +115,7 @@ func (k *tipKeeper) newest(ctx context.Context) (t keyfolder.Tip, err error) {
 	return keyfolder.Tip{Place: k.folder, Day: day, End: lines[0].Next, Hash: audit.HashOf(lines[0].Text)}, nil
 }
 
-// known returns the tip of these records. It has no Day if there is none.
+// known returns the tip of these records. The Day is empty if no tip is stored.
 func (k *tipKeeper) known() (keyfolder.Tip, error) {
 	t, err := k.keys.Tip()
 	if t.Place != "" && t.Place != k.folder {

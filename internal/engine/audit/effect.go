@@ -26,7 +26,7 @@ type Effect struct {
 	writer Writer
 	state  atomic.Uint32
 	steps  steps
-	// arguments is their encoding in the record that Begin has written; nil if there is none.
+	// arguments holds the encoded arguments of the record that Begin has written; nil before that.
 	arguments atomic.Pointer[[]byte]
 }
 

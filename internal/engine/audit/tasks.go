@@ -146,7 +146,7 @@ type TaskState struct {
 	Digest Digest
 	Call   string // that has made the last change
 	Time   time.Time
-	// Gap is the call before which the task was changed without a record; "" if there is none.
+	// Gap is a call. Before it, the task was changed without a record. "" means no such change.
 	Gap string
 }
 

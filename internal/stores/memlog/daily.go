@@ -196,7 +196,7 @@ func (d *Daily) handOver() {
 	}
 }
 
-// report reports the outcome of each batch, in order, until there is none.
+// report reports the outcome of each batch, in order. It ends when all batches are reported.
 func (d *Daily) report() {
 	for {
 		d.mu.Lock()

@@ -221,8 +221,8 @@ func (s *file) encode(batch []*Ticket) (next int64, err error) {
 	return next, nil
 }
 
-// lastLine returns the line that a seal builds on, or nil if there is none. A seal must be based on
-// the file, so a copy in memory counts only if it was compared with the file under this lock.
+// lastLine returns the last line of the file, or nil if the file is empty. The next seal covers it.
+// It may come from memory only if it was compared with the file under this lock.
 func (s *file) lastLine() ([]byte, error) {
 	from, to := s.known.last, s.known.size-1
 	if s.open > 0 {

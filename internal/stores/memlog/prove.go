@@ -26,8 +26,8 @@ func (m *Memory) Prove(_ context.Context, file string, size int64, changes []*au
 	return ProveText(file, text, size, changes), nil
 }
 
-// ProveText is Prove for the text of a memory file, wherever it is stored. Nobody can type a line
-// into a database, so a line is a problem that follows entries of a database and has no record.
+// ProveText is Prove for the text of a memory file in a file or in the database. People type lines
+// into files only. So a line after an entry of the database is a problem if it has no record.
 func ProveText(file string, text []byte, size int64, changes []*audit.Announced) (c audit.Comparison) {
 	p := proof{text: text, covered: map[int]bool{}}
 	p.split()

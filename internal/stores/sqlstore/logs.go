@@ -191,8 +191,8 @@ func (q *lineQueue) run(done chan struct{}) {
 	}
 }
 
-// take moves the oldest entries out of the queue. It returns nil if there are none that cannot wait
-// for more, and then the goroutine ends.
+// take moves the oldest entries out of the queue. It returns nil if the queue is empty, or if what
+// is queued can wait for more; then the goroutine ends.
 func (q *lineQueue) take(isFirst bool) []*entry {
 	q.mu.Lock()
 	defer q.mu.Unlock()

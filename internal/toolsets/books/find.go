@@ -144,7 +144,7 @@ func (g *gap) decide(after string, isOpen func(*audit.Announced) bool) {
 	for _, a := range g.changes {
 		switch {
 		case a.State == audit.NotMade || !isOpen(a):
-		case at < 0: // somebody has changed the object without a record
+		case at < 0: // the object was changed without a record
 			a.State = audit.Unknown
 		case slices.Contains(all[at].made, a):
 			a.State = audit.Made
