@@ -6,8 +6,8 @@
 #                       official conformance suite of MCP, real clients (also the command line
 #                       clients of model vendors), a browser, SQLite, and a PostgreSQL and an S3
 #                       store (versitygw) that the tests start and stop
-#   ./test.sh --full    also the slow tests: the program with the race detector, fuzzing for 30 s
-#                       per target, speed, other systems
+#   ./test.sh --full    also the slow tests: more cases of some tests, the program with the race
+#                       detector, fuzzing for 30 s per target, speed, other systems
 #
 # The lock files in e2e pin the npm packages. The tests that need them install them in node_modules
 # there. Some packages need a newer Node than Debian has, which is installed with them (Linux on
@@ -141,7 +141,7 @@ lint() {
   step "format and lint"
   if [ -x "$linter" ]; then
     for module in . "${modules[@]}"; do
-      (cd "$module" && "$linter" run ./...) || failed=true # includes go vet
+      (cd "$module" && "$linter" run --allow-parallel-runners ./...) || failed=true # includes go vet
     done
   else
     cat "$scratch/linter"
@@ -196,15 +196,17 @@ test_with_race() {
   fi
 }
 step "tests of packages with goroutines, with the race detector"
-# The longest package starts first: it mostly waits, and should not be the last one to finish.
-longest=remit/internal/stores/sqlstore
-mapfile -t concurrent < <(printf '%s\n' "$longest" "${concurrent[@]}" | awk '!seen[$0]++')
-test_with_race -timeout 45m -p 3 -parallel 4 "${concurrent[@]}" || failed=true
+# The longest packages start first, so that none of them is the last one to finish. They often wait,
+# so more of them run at once than there are cores.
+longest=(remit/internal/{stores/sqlstore,stores/blob,toolsets/books,frontends/mcp,app})
+mapfile -t concurrent < <(printf '%s\n' "${longest[@]}" "${concurrent[@]}" | awk '!seen[$0]++')
+test_with_race -timeout 45m -p 4 -parallel 4 "${concurrent[@]}" || failed=true
 step "tests with goroutines of other packages, with the race detector"
 test_with_race -timeout 45m -p 3 -parallel 4 -run "^($(IFS='|'; echo "${names[*]}"))\$" "${with_concurrent_tests[@]}" || failed=true
 
 step "end-to-end tests"
-go test -vet=off -timeout 60m -parallel 4 ./e2e || failed=true
+# Many of them wait for a server, a browser or a fault to end.
+go test -vet=off -timeout 60m -parallel 6 ./e2e || failed=true
 step "start time and many clients, while nothing else runs"
 go test -vet=off -short -timeout 20m ./bench || failed=true
 

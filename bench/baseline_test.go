@@ -10,6 +10,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"remit/internal/stores/sqlstore/pgtest"
 )
 
 // TestAgainstBaseline compares this build with an older one, whose path is in REMIT_BASELINE. Both
@@ -55,6 +57,25 @@ func TestAgainstBaseline(t *testing.T) {
 			compareBuilds(t, contenders)
 		})
 	}
+	t.Run("write_memory_entry", func(t *testing.T) {
+		entry := call("write_memory_entry", `{"file":"decisions.jsonl","entry":{"timestamp":"2026-01-09T10:30:00Z","type":"stack",`+
+			`"decision":"SQLite for tasks `+uniqueNumber+`"}}`, `"structuredContent":{"success":true`)
+		var contenders []contender
+		for _, program := range []string{older, program(t, remitSource)} {
+			server := startStdio(t, remitOf(t, program, "stdio", "--approve", "auto"))
+			contenders = append(contenders, server.contender("", entry))
+		}
+		compareWrites(t, contenders)
+	})
+	t.Run("add_task, PostgreSQL", func(t *testing.T) {
+		var contenders []contender
+		for _, program := range []string{older, program(t, remitSource)} {
+			server := startHTTP(t, remitOf(t, program, "serve", "--addr", "127.0.0.1:0", "--toolsets", "tasks", "--database", pgtest.New(t).URL()))
+			callers := server.connectCallers(t, callers, server.addingTasks).expectAnswer(addTaskWant)
+			contenders = append(contenders, contender{"", server.pid, callers.callFor})
+		}
+		compareWrites(t, contenders)
+	})
 	for what, modern := range map[string]bool{"hello over HTTP in a session": false, "hello over HTTP, stateless": true} {
 		t.Run(what, func(t *testing.T) {
 			var contenders []contender
@@ -84,6 +105,16 @@ func compareBuilds(t *testing.T, contenders []contender) {
 	compareContenders(t, contenders, []limit{
 		{what: "CPU a call", ratio: func(r []speed) float64 { return r[1].cpu / r[0].cpu }, max: 1.05},
 		{what: "calls/s", ratio: func(r []speed) float64 { return r[1].rate / r[0].rate }, min: 0.95},
+	})
+}
+
+// compareWrites is compareBuilds for calls that wait for the disk. Their speed varies more.
+func compareWrites(t *testing.T, contenders []contender) {
+	t.Helper()
+	contenders[0].name, contenders[1].name = "older", "newer"
+	compareContenders(t, contenders, []limit{
+		{what: "calls/s", ratio: func(r []speed) float64 { return r[1].rate / r[0].rate }, min: 0.9},
+		{what: "CPU a call", ratio: func(r []speed) float64 { return r[1].cpu / r[0].cpu }},
 	})
 }
 

@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
@@ -25,7 +27,10 @@ func (s *workspace) ownKeys() string {
 // copyFolder copies a folder with all its attributes, as a backup does.
 func (s *workspace) copyFolder(from, to string) {
 	s.t.Helper()
-	s.check(os.RemoveAll(to))
+	// A server may add files meanwhile, so that the folder could not be removed.
+	if err := os.Rename(to, filepath.Join(s.t.TempDir(), "before")); !errors.Is(err, fs.ErrNotExist) {
+		s.check(err)
+	}
 	if out, err := exec.Command("cp", "-a", from, to).CombinedOutput(); err != nil {
 		s.t.Fatalf("cp: %v %s", err, out)
 	}

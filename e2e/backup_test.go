@@ -311,6 +311,8 @@ func TestRestoredToolsAnswerTheSame(t *testing.T) {
 		}
 		fill("complete_task", "user_id=ada", "task_id=2")
 		fill("delete_task", "user_id=ada", "task_id=3")
+		fill("update_task", "user_id=ada", "task_id=4", "depends_on=[5]")
+		fill("claim_task", "user_id=ada", "task_id=5")
 		fill("upload_asset", "book_id=python", "asset_type=images", "filename=a.png", "binary_data=iVBORw0KGgo=")
 		archive := t.TempDir() + "/backups/"
 		if got := s.remit(append(flags, "backup", archive)...); got.code != 0 {
@@ -326,15 +328,17 @@ func TestRestoredToolsAnswerTheSame(t *testing.T) {
 			t.Fatalf("restore: %s%s", got.out, got.errOut)
 		}
 		for _, call := range [][]string{
-			{"list_tasks", "user_id=ada"},
-			{"list_books"},
-			{"read_content", "book_id=python", "path=lessons/1.md"},
-			{"list_assets", "book_id=python"},
-			{"glob_search", "book_id=python", "pattern=**/*.md"},
-			{"grep_search", "book_id=python", "pattern=Another"},
-			{"read_repo_file", "path=.claude/memory/progress_log.jsonl"},
+			{"call", "list_tasks", "user_id=ada"},
+			{"tasks", "restore", "--user", "ada", "--json"},
+			{"call", "next_task", "user_id=ada"},
+			{"call", "list_books"},
+			{"call", "read_content", "book_id=python", "path=lessons/1.md"},
+			{"call", "list_assets", "book_id=python"},
+			{"call", "glob_search", "book_id=python", "pattern=**/*.md"},
+			{"call", "grep_search", "book_id=python", "pattern=Another"},
+			{"call", "read_repo_file", "path=.claude/memory/progress_log.jsonl"},
 		} {
-			was, is := s.remit(slices.Concat(flags, []string{"call"}, call)...), other.remit(slices.Concat(otherFlags, []string{"call"}, call)...)
+			was, is := s.remit(slices.Concat(flags, call)...), other.remit(slices.Concat(otherFlags, call)...)
 			if was.code != 0 || was.out == "" || was.out != is.out {
 				t.Errorf("%v: exit %d\n%s%s\nnot\n%s%s", call, was.code, is.out, is.errOut, was.out, was.errOut)
 			}

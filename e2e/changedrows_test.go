@@ -63,6 +63,10 @@ func TestAuditVerifyNamesChangedRows(t *testing.T) {
 		"a task is added":       {edit: fmt.Sprintf(insert, 9, int64(1)<<60), want: "task 9 of ada: no record"},
 		"an old task is added":  {edit: fmt.Sprintf(insert, 9, 1), want: "task 9 of ada: no record"},
 		"a deleted task exists": {edit: fmt.Sprintf(insert, 3, 1), want: "task 3 of ada: it is there, but call"},
+		"a claim is changed":    {edit: `UPDATE tasks SET claimed_by = 'eve' WHERE id = 2`, want: "task 2 of ada: it is not what call"},
+		"a deleted task is changed": {
+			edit: `UPDATE task_trash SET title = 'x'`, want: "task 3 of ada: it is in the trash, but not as call",
+		},
 		"an entry is changed": {
 			edit: `UPDATE log_lines SET body = '{"n":7}' WHERE line = 1 AND starts_with(log, 'memory/')`,
 			want: memoryFile + ": no record says that line 1 was added", more: memoryFile + ": the entry of call", shared: true,
@@ -96,6 +100,7 @@ func TestAuditVerifyNamesChangedRows(t *testing.T) {
 				// Changes nothing.
 				w.post("/tools/update_task", `{"user_id":"ada","task_id":"1","title":"same"}`, nil)
 				w.post("/tools/delete_task", `{"user_id":"ada","task_id":"3"}`, nil)
+				w.post("/tools/claim_task", `{"user_id":"ada","task_id":"2"}`, nil)
 				for n := range 2 {
 					w.post("/tools/write_memory_entry", fmt.Sprintf(`{"file":%q,"entry":{"timestamp":"2026-01-09T10:30:00Z","type":"task","n":%d}}`, memoryFile, n), nil)
 				}

@@ -76,7 +76,7 @@ func TestHostileTree(t *testing.T) {
 			t.Errorf("read_file %s: %.200s", secret, refused.text)
 		}
 	}
-	for _, odd := range []string{"pipe", "sub", "binary.bin", "latin1.txt"} {
+	for _, odd := range []string{"pipe", "sub", "binary.bin"} {
 		if refused := server.call("read_file", fmt.Sprintf(`{"path":%q}`, odd)); !refused.failed {
 			t.Errorf("read_file %s: %.200s", odd, refused.text)
 		}

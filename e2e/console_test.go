@@ -76,21 +76,27 @@ func TestApprovalsInABrowser(t *testing.T) {
 	w := s.serve()
 	b := openBrowser(t)
 	ada := b.window(w, "approver", "ada")
+	ada.emulate(viewport{"light", 1280})
 	ada.open("/console/approvals")
 	evaluate[bool](ada, `window.sameDocument = true`)
+	open := func(id string) {
+		ada.run(chromedp.Click(chromedp.CSS(`a[href="/console/approvals/` + id + `"]`)))
+	}
 	for _, verdict := range []string{"Approve", "Deny"} {
 		id := w.request("we " + verdict)
 		ada.waitForText("we " + verdict)
 		if !evaluate[bool](ada, `window.sameDocument === true`) {
 			t.Error("the page was reloaded")
 		}
-		ada.run(chromedp.Click(chromedp.CSS(`a[href="/console/approvals/` + id + `"]`)))
-		ada.waitForText("we " + verdict)
+		open(id)
+		ada.waitReady(id)
 		ada.screenshot("request-" + verdict)
-		ada.press(verdict)
-		ada.waitForText("console:ada") // shows who decided: the page after the form has loaded
-		ada.open("/console/approvals")
-		evaluate[bool](ada, `window.sameDocument = true`)
+		if verdict == "Deny" {
+			ada.hold("d", 0) // opens the form with the reason
+		}
+		ada.run(chromedp.Click(chromedp.CSS(`#verdict button[value="` + strings.ToLower(verdict) + `"]`)))
+		ada.waitForText(map[string]string{"Approve": "Approved: Append", "Deny": "Denied: Append"}[verdict])
+		ada.waitForText("Nothing is waiting")
 		again := w.post("/tools/write_memory_entry", entryOf("we "+verdict), nil)
 		held := strings.Contains(s.read(".claude/memory/decisions.jsonl"), "we "+verdict)
 		if approved := verdict == "Approve"; approved != held || approved != (again.status == http.StatusOK) {

@@ -132,6 +132,7 @@ func TestDecisionInTerminal(t *testing.T) {
 	id := w.request("from elsewhere")
 	ada.open("/console/approvals/" + id)
 	ada.markDocument()
+	ada.hold("d", 0)
 	ada.run(chromedp.SendKeys(chromedp.CSS("#reason"), "half a reason"))
 	w.request("another one") // must not change the text that the person types
 	ada.waitForText("2 waiting")
@@ -144,7 +145,7 @@ func TestDecisionInTerminal(t *testing.T) {
 	ada.waitForText("Reason: not <b>this</b> week")
 	ada.waitForText("Nothing was run")
 	ada.checkNotReloaded()
-	if buttons := evaluate[int](ada, `document.querySelectorAll("main form button").length`); buttons != 0 {
+	if buttons := evaluate[int](ada, `document.querySelectorAll("#verdict form button").length`); buttons != 0 {
 		t.Errorf("%d buttons, want none", buttons)
 	}
 	ada.screenshot("told")
@@ -156,39 +157,33 @@ func TestDecisionInTerminal(t *testing.T) {
 	w.end()
 }
 
-// TestEnterInTheReasonDecidesNothing checks that Enter in the reason field is a line break: the
-// page stays, nothing is submitted, and the request still waits.
-func TestEnterInTheReasonDecidesNothing(t *testing.T) {
+// TestEnterNeverApproves checks that Enter in the reason denies, because the reason belongs to
+// that, and that Enter on the button that approves does nothing.
+func TestEnterNeverApproves(t *testing.T) {
 	t.Parallel()
 	s := newWorkspace(t, nil)
 	w := s.serve()
 	ada := openBrowser(t).window(w, "approver", "ada")
 	id := w.request("by accident")
 	ada.open("/console/approvals/" + id)
-	ada.markDocument()
-	evaluate[bool](ada, `document.addEventListener("submit", () => { window.submitted = true }, true) === undefined`)
-	ada.run(chromedp.SendKeys(chromedp.CSS("#reason"), "yes"))
-	ada.key(kb.Enter + kb.Enter)
-	ada.key("more")
-	if typed := evaluate[string](ada, `document.querySelector("#reason").value`); typed != "yes\n\nmore" {
-		t.Errorf("the text field contains %q", typed)
-	}
-	if evaluate[bool](ada, `window.submitted === true`) {
-		t.Error("Enter submits the form")
-	}
-	w.request("another one") // the page is the same, and updates itself
-	ada.waitForText("2 waiting")
-	ada.checkNotReloaded()
-	if got := s.remit("approvals", "list", "--root", s.root); !strings.Contains(got.out, id) {
-		t.Errorf("the request does not wait any more:\n%s%s", got.out, got.errOut)
-	}
-	for _, r := range s.records() {
-		if strings.HasPrefix(r.Tool, "approvals/") {
-			t.Errorf("a decision is recorded: %+v", r)
-		}
-	}
+	ada.waitReady(id)
+	evaluate[bool](ada, `document.querySelector("#verdict button[value=approve]").focus() === undefined`)
+	ada.key(kb.Enter)
+	ada.hold("d", 0)
+	ada.run(chromedp.SendKeys(chromedp.CSS("#reason"), "not yet"))
+	ada.key(kb.Enter)
+	ada.waitForText("Denied: Append an entry of type")
 	ada.checkFaults("a request")
 	w.end()
+	var decisions []string
+	for _, r := range s.records() {
+		if strings.HasPrefix(r.Tool, "approvals/") {
+			decisions = append(decisions, r.Tool)
+		}
+	}
+	if got := strings.Join(decisions, " "); got != "approvals/deny" {
+		t.Errorf("recorded %s", got)
+	}
 }
 
 // TestKeyboardOnly checks that a person with a narrow window and only a keyboard can find and
@@ -217,10 +212,9 @@ func TestKeyboardOnly(t *testing.T) {
 	ada.followLink("/console/approvals")
 	ada.tabTo(`main a[href="/console/approvals/` + id + `"]`)
 	ada.followLink("/console/approvals/" + id)
-	ada.tabTo("#reason")
-	ada.key("fine")
 	ada.tabTo(`button[value="approve"]`)
-	ada.key(kb.Enter)
+	ada.waitReady(id)
+	ada.key(" ")
 	ada.waitForText("The agent may now repeat the same call")
 	ada.checkFaults("by keyboard")
 	if again := w.post("/tools/write_memory_entry", entryOf("by keyboard"), nil); again.status != http.StatusOK {

@@ -168,7 +168,11 @@ func newReplicaBed(t *testing.T, random *rand.Rand) *faultBed {
 	t.Helper()
 	b := &faultBed{t: t, rand: random}
 	diskOfPG, diskOfS3 := shortFolder(t), t.TempDir()
-	small := mountOwn(t, diskOfPG, "400m") && mountOwn(t, diskOfS3, "300m")
+	size := "400m"
+	if os.Getenv("REMIT_FULL") == "true" {
+		size = "1g" // for 50,000 changes
+	}
+	small := mountOwn(t, diskOfPG, size) && mountOwn(t, diskOfS3, size)
 	pg, s3 := pgtest.NewIn(t, diskOfPG), s3test.New(t, diskOfS3)
 	bucket := s3.Bucket(t)
 	ofPG := []disturbance{

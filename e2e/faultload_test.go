@@ -184,7 +184,7 @@ func (c *changer) note(ch *change, server int, key string, r *http.Request) []by
 
 // Answers that say that a change was made, or may have been made, although they are errors.
 var (
-	saysDone    = regexp.MustCompile(`was (carried out|stored), but`)
+	saysDone    = regexp.MustCompile(`(is|was) (carried out|stored), but`)
 	saysUnknown = regexp.MustCompile(`(?i)unknown|not known|not yet known|still running`)
 )
 

@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"remit/internal/app"
-	"remit/internal/contract/catalog"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
 	"remit/internal/engine/approval"
@@ -310,7 +309,7 @@ func overModernMCP(t *testing.T, s *workspace, set, mode string) callFunc {
 // mirrored returns the arguments that a client must repeat in headers.
 func mirrored(t *testing.T, set, tool string, args []byte) map[string]string {
 	t.Helper()
-	sets, err := catalog.Load(hiddenSet)
+	sets, err := allToolsets()
 	if err != nil {
 		t.Fatal(err)
 	}

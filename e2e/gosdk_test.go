@@ -8,7 +8,9 @@ import (
 	"net/http"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -340,13 +342,17 @@ func compileSchema(t *testing.T, schema any) *jsonschema.Schema {
 	return compiled
 }
 
+// allToolsets reads the contracts of all toolsets once, also of the hidden one.
+var allToolsets = sync.OnceValues(func() ([]*contract.Set, error) { return catalog.Load(hiddenSet) })
+
+// loadCatalog returns all toolsets that are not hidden.
 func loadCatalog(t *testing.T) []*contract.Set {
 	t.Helper()
-	sets, err := catalog.Load()
+	sets, err := allToolsets()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return sets
+	return slices.DeleteFunc(slices.Clone(sets), func(set *contract.Set) bool { return set.Hidden })
 }
 
 // TestGoClientReplaysExamples replays every example through the official client. A third-party

@@ -186,11 +186,15 @@ const noRaceSleep = "GORACE=atexit_sleep_ms=0"
 // deadlines themselves sets another factor.
 const longDeadlines = "REMIT_DEADLINE_FACTOR=20"
 
+// alone makes every command work in its own process, so that tests with several processes have
+// several. The tests of bridges use bridged.
+const alone, bridged = "REMIT_BRIDGE=off", "REMIT_BRIDGE=on"
+
 // environment returns the environment of a program that a client starts: nothing of ours except
-// longDeadlines and the folder of keys. Another HOME would not be enough for that.
+// longDeadlines, alone and the folder of keys. Another HOME would not be enough for that.
 func environment(more ...string) []string {
 	home := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.TempDir(), "TMPDIR=" + os.TempDir(), keysFolder}
-	return append(append(home, noRaceSleep, longDeadlines), more...)
+	return append(append(home, noRaceSleep, longDeadlines, alone), more...)
 }
 
 // outcome is the result of a command.

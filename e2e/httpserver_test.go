@@ -32,7 +32,7 @@ type httpServer struct {
 	args, env []string      // of the command
 }
 
-var startupLines = regexp.MustCompile(`(?m)^Remit \S+ serves (http://127\.0\.0\.1:\d+) .*\n(?:Console: .*\n)?`)
+var startupLines = regexp.MustCompile(`(?m)(?:^remit: a server already runs in this workspace: .*\n)*^Remit \S+ serves (http://127\.0\.0\.1:\d+) .*\n(?:Console: .*\n)?`)
 
 // serve starts a server on a free port; args follow "remit serve".
 func (s *workspace) serve(args ...string) *httpServer {

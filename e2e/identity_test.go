@@ -360,7 +360,7 @@ func TestCapturedServeHasNoLink(t *testing.T) {
 	t.Parallel()
 	s := newWorkspace(t, nil)
 	w := s.serve()
-	if shown := w.stderr.String(); strings.Contains(shown, "token=") || !strings.Contains(shown, `run "remit token link" at a terminal`) {
+	if shown := w.stderr.String(); strings.Contains(shown, "token=") || !strings.Contains(shown, `remit token link" at a terminal`) {
 		t.Errorf("captured output:\n%s", shown)
 	}
 	w.end()

@@ -57,7 +57,7 @@ func (n *cleanHome) mustRun(args ...string) string {
 	return got.out
 }
 
-// TestInstall checks for each client that the written command starts Remit, and that --remove
+// TestInstall checks for each client that the written command starts Remit, and that uninstall
 // restores the file byte for byte.
 func TestInstall(t *testing.T) {
 	t.Parallel()
@@ -65,29 +65,60 @@ func TestInstall(t *testing.T) {
 		t.Run(tc.client, func(t *testing.T) {
 			n := newCleanHome(t)
 			file := filepath.Join(n.home, filepath.FromSlash(tc.file))
-			n.mustRun("install", tc.client)
+			n.mustRun("install", tc.client, "--user")
 			command, args := serverCommand(t, file)
 			cmd := exec.Command(command, args...)
 			cmd.Dir, cmd.Env, cmd.Stdin = t.TempDir(), environment(), strings.NewReader(helloLine)
 			if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("Hello, Ada!")) {
 				t.Errorf("%v: %v\n%s", cmd.Args, err, out)
 			}
-			n.mustRun("install", tc.client, "--remove")
+			n.mustRun("uninstall", tc.client, "--user")
 			if left, err := os.ReadDir(n.home); err != nil || len(left) > 0 {
 				t.Errorf("files are left: %v, %v", left, err)
 			}
 
 			n.check(os.MkdirAll(filepath.Dir(file), 0o755))
 			write(t, file, tc.text)
-			n.mustRun("install", tc.client)
+			n.mustRun("install", tc.client, "--user")
 			if installed := read(t, file); installed == tc.text || !strings.Contains(installed, remitBin) {
 				t.Errorf("the entry is missing: %s", installed)
 			}
-			n.mustRun("install", tc.client, "--remove")
+			n.mustRun("uninstall", tc.client, "--user")
 			if diff := cmp.Diff(tc.text, read(t, file)); diff != "" {
 				t.Errorf("the file was not restored: %s", diff)
 			}
 		})
+	}
+}
+
+// TestInstallTwoProjects connects four clients in two projects. Each server that a client starts,
+// in the folder of a project or below, works on that project.
+func TestInstallTwoProjects(t *testing.T) {
+	t.Parallel()
+	n := newCleanHome(t)
+	n.env = append(n.env, "PATH="+filepath.Dir(remitBin)+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	top := n.root
+	for _, project := range []string{"one", "two"} {
+		n.write(project+"/.git/HEAD", "ref: refs/heads/main\n")
+		n.write(project+"/README.md", "This is "+project+".\n")
+		n.write(project+"/src/x.go", "package x\n")
+	}
+	const read = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_repo_file","arguments":{"path":"README.md"}}}` + "\n"
+	for client, file := range map[string]string{"claude-code": ".mcp.json", "codex": ".codex/config.toml", "gemini": ".gemini/settings.json", "vscode": ".vscode/mcp.json"} {
+		for _, project := range []string{"one", "two"} {
+			n.root = filepath.Join(top, project)
+			n.mustRun("install", client)
+			command, args := serverCommand(t, n.path(file))
+			for _, folder := range []string{"", "src"} {
+				cmd := exec.Command(command, args...)
+				cmd.Path = remitBin // as the client finds it on the PATH
+				cmd.Err = nil
+				cmd.Dir, cmd.Env, cmd.Stdin = n.path(folder), environment(n.env...), strings.NewReader(read)
+				if out, err := cmd.CombinedOutput(); err != nil || command != "remit" || !bytes.Contains(out, []byte("This is "+project)) {
+					t.Errorf("%s in %s/%s: %v: %v\n%s", client, project, folder, cmd.Args, err, out)
+				}
+			}
+		}
 	}
 }
 
@@ -130,7 +161,7 @@ func TestConcurrentInstalls(t *testing.T) {
 	done := make(chan string)
 	for _, name := range names {
 		go func() {
-			cmd := exec.Command(remitBin, "install", "cursor", "--name", name, "--root", n.root)
+			cmd := exec.Command(remitBin, "install", "cursor", "--user", "--name", name, "--root", n.root)
 			cmd.Env = environment(n.env...)
 			out, err := cmd.CombinedOutput()
 			var exit *exec.ExitError
@@ -166,11 +197,11 @@ func (v *vendor) checkInstall(client, file string, check func()) {
 	path := filepath.Join(v.home, filepath.FromSlash(file))
 	before := read(v.t, path)
 	for _, args := range [][]string{{}, {"--name", "remit-web", "--url", v.httpServer.url + "/mcp"}} {
-		v.remit(append([]string{"install", client, "--root", v.project}, args...)...)
+		v.remit(append([]string{"install", client, "--user", "--root", v.project}, args...)...)
 	}
 	check()
-	v.remit("install", client, "--name", "remit-web", "--remove")
-	v.remit("install", client, "--remove")
+	v.remit("uninstall", client, "--user", "--name", "remit-web")
+	v.remit("uninstall", client, "--user")
 	if diff := cmp.Diff(before, read(v.t, path)); diff != "" {
 		v.t.Errorf("the file was not restored: %s", diff)
 	}

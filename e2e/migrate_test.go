@@ -96,7 +96,12 @@ func seedWorkspace(t *testing.T, s *workspace, tasks, entries, lessons int) {
 	}
 	s.mustRun("books", "import", course.root, "--book", "course")
 	s.mustRun("tasks", "add", "first", "--user", "ada")
-	s.behind(fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
+	s.mustRun("tasks", "add", "second", "--user", "ada", "--depends-on", "1")
+	s.mustRun("tasks", "edit", "2", "--title", "2nd", "--user", "ada")
+	s.mustRun("tasks", "add", "third", "--user", "ada")
+	s.mustRun("tasks", "rm", "3", "--user", "ada")
+	s.mustRun("call", "claim_task", "user_id=ada", "task_id=1")
+	s.behind(fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 4 UNION ALL SELECT i + 1 FROM n WHERE i <= %d)
 INSERT INTO tasks (user_id, id, title, description, completed, priority, due_date, created_at, updated_at)
 SELECT CASE i %% 3 WHEN 0 THEN 'ada' ELSE 'Zoé' END, i, 'task ' || i, NULL, i %% 2, 1, NULL, i, i FROM n`, tasks))
 }
@@ -131,7 +136,7 @@ func sameExports(t *testing.T, want, got map[string]string) {
 			t.Errorf("%s has %d bytes, not %d, or others", name, len(got[name]), len(want[name]))
 		}
 	}
-	if len(got) != len(want) || len(want["tables/tasks.jsonl"]) == 0 {
+	if len(got) != len(want) || len(want["tables/tasks.jsonl"]) == 0 || len(want["tables/task_trash.jsonl"]) == 0 {
 		t.Errorf("%d exports, not %d", len(got), len(want))
 	}
 }

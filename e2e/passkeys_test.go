@@ -53,6 +53,13 @@ func (v *tab) enter(selector string) {
 	v.run(chromedp.KeyEvent("\r"))
 }
 
+// approveOpen approves the request that is open.
+func (v *tab) approveOpen() {
+	v.t.Helper()
+	v.waitReview("", true)
+	v.hold("a", 0)
+}
+
 const approveButton = `button[value="approve"]`
 
 // registered opens a console at localhost whose person has registered a passkey.
@@ -98,12 +105,12 @@ func TestPasskey(t *testing.T) {
 	id := ask("signed")
 	ada.open("/console/approvals/" + id)
 	ada.verifies(authenticator, false)
-	ada.enter(approveButton)
+	ada.approveOpen()
 	ada.waitForText("Nothing was signed")
 	ada.screenshot("request")
 	ada.verifies(authenticator, true)
 	ada.checkAccessibility("the page of a request")
-	ada.enter(approveButton)
+	ada.approveOpen()
 	ada.waitForText("The agent may now repeat the same call")
 	if got := w.post("/tools/write_memory_entry", entryOf("signed"), bearer(agent)); got.status != http.StatusOK {
 		t.Errorf("signed, and yet: %d %s", got.status, got.body)
@@ -207,7 +214,7 @@ func TestPasskeyOfTheDatabase(t *testing.T) {
 	} {
 		s.behind(change)
 		ada.open("/console/approvals/" + id)
-		ada.enter(approveButton)
+		ada.approveOpen()
 		ada.waitForText("you have registered none that can be used")
 		if got := s.person("approvals", "approve", id); got.code == 0 || !strings.Contains(got.errOut, "approvals must be signed") {
 			t.Errorf("after %s, at the terminal: %+v", change, got)

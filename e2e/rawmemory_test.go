@@ -20,6 +20,7 @@ func (r *stdioServer) appendEntry(file, entry string) string {
 		Success   bool   `json:"success"`
 		Bytes     int    `json:"bytes_written"`
 		Timestamp string `json:"timestamp"`
+		Similar   any    `json:"similar_to"` // some cases repeat an entry
 	}
 	r.decode([]byte(got.text), &body)
 	after := r.workspace.read(".claude/memory/" + file)

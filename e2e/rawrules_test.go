@@ -41,6 +41,7 @@ type answer struct {
 	code     int    // in booster
 	contains string // part of the message in booster, the whole message in learning-os
 	rule     string // the rule that denies the path, in learning-os
+	outside  bool   // the answer lists the allowed paths, in learning-os
 }
 
 func TestBoosterReadRules(t *testing.T) {
@@ -122,19 +123,19 @@ func TestLearningOSReadRules(t *testing.T) {
 
 		"docs/missing.md":       {contains: "File not found: docs/missing.md"},
 		"docs/dangling.md":      {contains: "File not found: docs/dangling.md"},
-		"main.go":               {contains: "Path not allowed: main.go"},
-		"AGENTS.md":             {contains: "Path not allowed: AGENTS.md"},
-		"src/lib/x.ts":          {contains: "Path not allowed: src/lib/x.ts"},
-		"missing.go":            {contains: "Path not allowed: missing.go"},
-		".claude/settings.json": {contains: "Path not allowed: .claude/settings.json"},
-		"other/README.md":       {contains: "Path not allowed: other/README.md"},
-		"readme.md":             {contains: "Path not allowed: readme.md"},
-		"docsx/a.md":            {contains: "Path not allowed: docsx/a.md"},
-		"..":                    {contains: "Path not allowed: .."},
-		"docs/../README.md":     {contains: "Path not allowed: docs/../README.md"},
-		"docs/../docs/a.md":     {contains: "Path not allowed: docs/../docs/a.md"},
+		"main.go":               {contains: "Path not allowed: main.go", outside: true},
+		"AGENTS.md":             {contains: "Path not allowed: AGENTS.md", outside: true},
+		"src/lib/x.ts":          {contains: "Path not allowed: src/lib/x.ts", outside: true},
+		"missing.go":            {contains: "Path not allowed: missing.go", outside: true},
+		".claude/settings.json": {contains: "Path not allowed: .claude/settings.json", outside: true},
+		"other/README.md":       {contains: "Path not allowed: other/README.md", outside: true},
+		"readme.md":             {contains: "Path not allowed: readme.md", outside: true},
+		"docsx/a.md":            {contains: "Path not allowed: docsx/a.md", outside: true},
+		"..":                    {contains: "Path not allowed: ..", outside: true},
+		"docs/../README.md":     {contains: "Path not allowed: docs/../README.md", outside: true},
+		"docs/../docs/a.md":     {contains: "Path not allowed: docs/../docs/a.md", outside: true},
 		"docs/a..b.md":          {contains: "Path not allowed: docs/a..b.md", rule: "**/*..*"},
-		"/etc/passwd":           {contains: "Path not allowed: /etc/passwd"},
+		"/etc/passwd":           {contains: "Path not allowed: /etc/passwd", outside: true},
 		"docs/.env":             {contains: "Path not allowed: docs/.env", rule: "**/.env*"},
 		"docs/secrets/x.md":     {contains: "Path not allowed: docs/secrets/x.md", rule: "**/secrets/**"},
 		"docs/.git/config":      {contains: "Path not allowed: docs/.git/config", rule: "**/.git/**"},
@@ -147,6 +148,9 @@ func TestLearningOSReadRules(t *testing.T) {
 				rule := ""
 				if want.rule != "" {
 					rule = `,"rule":` + quoted(want.rule)
+				}
+				if want.outside {
+					rule = `,"allowed":["docs/**","paths/**","stacks/**",".claude/memory/**","README.md","CLAUDE.md"]`
 				}
 				wantText(t, got, `{"error":`+quoted(want.contains)+rule+`}`)
 				return

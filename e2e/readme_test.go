@@ -2,12 +2,33 @@ package e2e
 
 import (
 	"bytes"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 )
+
+// TestMemoryPage runs the commands of docs/memory.md, one after the other.
+func TestMemoryPage(t *testing.T) {
+	t.Parallel()
+	var script strings.Builder
+	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(read(t, filepath.Join("..", "docs", "memory.md")), -1) {
+		script.WriteString(block[1])
+	}
+	s := newWorkspace(t, nil)
+	cmd := exec.Command("sh", "-e", "-c", script.String()+"remit audit verify")
+	cmd.Dir, cmd.Env = s.root, append(environment("REMIT_APPROVE=auto"), "PATH="+filepath.Dir(remitBin)+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "The entry") || !strings.Contains(string(out), "superseded by") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	list := s.remit("memory", "--file", "decisions")
+	if !strings.Contains(list.out, "PostgreSQL 18 is our database") || strings.Count(list.out, "\n") != 2 {
+		t.Errorf("at the end, %s", list.out)
+	}
+}
 
 // TestReadmeTour runs the tour of the README in a copy of the repository: it builds the
 // program, connects a client, calls a tool, asks for an approval, approves it, repeats the
@@ -68,12 +89,12 @@ func TestReadmeTour(t *testing.T) {
 		t.Errorf("audit: exit code %d\n%s", code, out)
 	}
 
-	command, args := serverCommand(t, filepath.Join(home, ".claude.json"))
-	if command != filepath.Join(realFolder(t, copied), "bin", "remit") {
+	command, args := serverCommand(t, filepath.Join(copied, ".mcp.json"))
+	if command != "./bin/remit" {
 		t.Errorf("the client's settings start %s", command)
 	}
 	agent := exec.Command(command, args...)
-	agent.Dir, agent.Env, agent.Stdin = home, append(environment(), "HOME="+home), strings.NewReader(helloLine)
+	agent.Dir, agent.Env, agent.Stdin = copied, append(environment(), "HOME="+home), strings.NewReader(helloLine)
 	if text, err := agent.CombinedOutput(); err != nil || !strings.Contains(string(text), "Hello, Ada!") {
 		t.Errorf("%v: %v\n%s", agent.Args, err, text)
 	}
@@ -86,13 +107,4 @@ func goEnv(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return strings.TrimSpace(string(out))
-}
-
-func realFolder(t *testing.T, name string) string {
-	t.Helper()
-	path, err := filepath.EvalSymlinks(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
 }

@@ -62,7 +62,7 @@ func TestRemovedWithoutTrace(t *testing.T) {
 		}
 	}
 	run("init", "--yes")
-	run("install", "cursor")
+	run("install", "cursor", "--user")
 	w := s.serve("--toolsets", "learning-os,tasks,books,context", "--approve", "auto", "--audit-keep", "365d")
 	for tool, args := range map[string]string{
 		"hello": `{}`, "add_task": `{"user_id":"ada","title":"x"}`, "write_memory_entry": entryArgs,
@@ -84,7 +84,7 @@ func TestRemovedWithoutTrace(t *testing.T) {
 			t.Errorf("docs/operations.md does not say that %s is to be removed", path)
 		}
 	}
-	run("install", "cursor", "--remove")
+	run("uninstall", "cursor", "--user")
 	for _, place := range places {
 		if _, err := os.Lstat(place); err != nil {
 			t.Errorf("%s was not created", place)

@@ -44,7 +44,7 @@ func TestAuditKeep(t *testing.T) {
 		t.Error("a day was dropped after which nothing was recorded for years")
 	}
 	w.end()
-	const dropped = "6 older records, up to 2020-01-02, were dropped (--audit-keep)."
+	const dropped = "Dropped (--audit-keep): 6 older records, up to 2020-01-02."
 	if got := s.mustRun("audit", "verify"); !strings.Contains(got.out, dropped) {
 		t.Errorf("audit verify: %s", got.out)
 	}

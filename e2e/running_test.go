@@ -125,6 +125,14 @@ func TestStatusFindsServers(t *testing.T) {
 			t.Errorf("%s is not among %+v", w.url, found)
 		}
 	}
+	if strings.Contains(first.stderr.String(), "already runs") || !strings.Contains(second.stderr.String(),
+		fmt.Sprintf("remit: a server already runs in this workspace: serve %s, pid %d, ", first.url, first.cmd.Process.Pid)) {
+		t.Errorf("the first says %s, the second %s", first.stderr, second.stderr)
+	}
+	used := fmt.Sprintf("remit: a server of this workspace (pid %d) uses %s already; use that one, stop it first,", first.cmd.Process.Pid, first.url)
+	if got := s.remit("serve", "--addr", strings.TrimPrefix(first.url, "http://")); got.code != 1 || !strings.Contains(got.errOut, used) {
+		t.Errorf("on the address of the first: exit %d\n%s", got.code, got.errOut)
+	}
 	first.kill()
 	second.end()
 	if found := processes(); len(found) != 0 {

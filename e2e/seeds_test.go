@@ -136,7 +136,7 @@ func TestBookRules(t *testing.T) {
 		return r.call("upload_asset", `{"book_id":"abc","asset_type":"images","filename":`+quoted(name)+`,"binary_data":`+quoted(data)+`}`).text
 	}
 	for _, test := range []struct{ got, want string }{
-		{upload("a/b/résumé 1.png", "AAEC\r\nAwQF\n"), `"path":"books/abc/assets/images/resume-1.png","filename":"resume-1.png"}`},
+		{upload("a/b/résumé 1.png", "AAEC\r\nAwQF\n"), `"path":"books/abc/assets/images/resume-1.png","filename":"resume-1.png","note":"The book abc did not exist`},
 		{upload("resume-1.png", "AAEC"), `"path":"books/abc/assets/images/resume-1.png","replaced":true}`},
 		{r.call("write_content", `{"book_id":"abc","path":"chapters/chapter-02/.summary.md","content":"`+strings.Repeat("x", 100<<10+1)+`"}`).text, `"path":"chapters/chapter-02/.summary.md"`},
 		{r.call("write_content", `{"book_id":"old-book","path":"lessons/a.md","content":"x"}`).text, `"error":"ValidationError"`},

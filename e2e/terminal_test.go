@@ -130,7 +130,7 @@ func TestOnlyAPersonDecides(t *testing.T) {
 	if _, err := runAtTerminal(background, ""); err == nil || !strings.Contains(out.String(), "in the background") {
 		t.Errorf("in the background: error %v\n%s", err, &out)
 	}
-	if got := s.remit("approvals", "show", id); !strings.Contains(got.out, `"pending"`) {
+	if got := s.remit("approvals", "show", id); !strings.Contains(got.out, "State    pending\n") {
 		t.Errorf("the request was decided:\n%s", got.out)
 	}
 	if got := s.person("approvals", "approve", id); got.code != 0 {

@@ -125,6 +125,14 @@ func (a *anchor) settle(ctx context.Context, db *sqlstore.DB) error {
 		return unreadable(err)
 	}
 	known := state.Data[a.location]
+	if known != "" && meta.DataID == "" {
+		// Another process may have given the database its id since meta was read.
+		again, err := db.Meta(ctx, "")
+		if err != nil {
+			return err
+		}
+		meta.DataID = again.DataID
+	}
 	behind, err := a.database.records.Behind(ctx, db)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"remit/internal/engine/approval"
@@ -48,6 +49,21 @@ func (s *anchoredApprovals) end(r *approval.Request, now time.Time) (fresh bool,
 	return fresh, nil
 }
 
+// Count implements approval.RuleAnchor. The database need not be told, because it counts itself.
+func (a *anchor) Count(key string, limit int, now, expires time.Time) (uses int, ok bool, err error) {
+	return a.file.Count(key, limit, now, expires)
+}
+
+// Counted implements approval.RuleAnchor.
+func (a *anchor) Counted(key string) (int, error) { return a.file.Counted(key) }
+
+// EndedWith implements approval.RuleAnchor.
+func (a *anchor) EndedWith(prefix string, now time.Time) ([]string, error) {
+	return a.file.EndedWith(prefix, now)
+}
+
+var _ approval.RuleAnchor = (*anchor)(nil)
+
 // anchoredRecords is a log that is not ready while the database or the data folder is in doubt, so
 // that nothing is written then.
 type anchoredRecords struct {
@@ -56,6 +72,28 @@ type anchoredRecords struct {
 	tips      *tipKeeper   // nil for a shared database
 	place     func() error // returns an error if the folder of the records is gone
 	announced *announcements
+	checked   recentCheck
+}
+
+// recentCheck is a check that is not repeated for a millisecond after it has succeeded. It takes
+// several system calls, and what it looks at may be replaced right after it anyway: each store
+// looks again where it has written.
+type recentCheck struct {
+	last atomic.Int64 // when the last check began that succeeded, since the program started
+}
+
+const checkedFor = time.Millisecond
+
+func (r *recentCheck) run(check func() error) error {
+	now := int64(time.Since(started))
+	if last := r.last.Load(); last != 0 && now-last < int64(checkedFor) {
+		return nil
+	}
+	err := check()
+	if err == nil {
+		r.last.Store(now)
+	}
+	return err
 }
 
 // Write stores one record.
@@ -79,13 +117,17 @@ func (r *anchoredRecords) Write(ctx context.Context, record *audit.Record, durab
 
 // Ready returns an error if a record could not be stored now, or should not be.
 func (r *anchoredRecords) Ready(now time.Time) error {
-	if err := r.anchor.check(context.Background()); err != nil {
-		return err
-	}
-	if err := r.place(); err != nil {
+	if err := r.checked.run(r.check); err != nil {
 		return err
 	}
 	return r.Log.Ready(now)
+}
+
+func (r *anchoredRecords) check() error {
+	if err := r.anchor.check(context.Background()); err != nil {
+		return err
+	}
+	return r.place()
 }
 
 // reportLost logs once a minute that audit records were lost, because no caller gets that error.

@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -62,10 +63,11 @@ func Main(args []string, env func(string) (string, bool), in io.Reader, out, err
 		Catalog:  catalog.Load,
 		Evaluate: evaluate,
 		Logger:   logs.logger,
-		Now:      time.Now,
+		Now:      time.Now, Executable: os.Executable,
 		Open: func(ctx context.Context, s cli.Settings, log *slog.Logger) (cli.Workspace, error) {
 			return Open(ctx, s, log)
 		},
+		Connect: connect, Bridge: bridge, AskRoots: askRoots,
 		Lists: Lists, Trust: newTrustStore, Backups: backups{},
 		Args: args, Env: env, Stdin: in, Stdout: out, Stderr: errOut,
 	}
@@ -132,6 +134,9 @@ type App struct {
 	links     *bookLinks
 	code      *code
 	knowledge *knowledge.Index
+	scratch   scratchIndex
+	reloading sync.Mutex
+	logLevel  *cli.Value // as it was reloaded last; nil if it was not; guarded by reloading
 	sessions  *sessions.Recorder
 	known     []*contract.Set // all sets
 	sets      []*contract.Set // the selected sets
@@ -144,16 +149,11 @@ var _ cli.Workspace = (*App)(nil)
 
 // Open opens a workspace. It writes nothing before the first call.
 func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
-	known, err := catalog.Load(s.Toolsets...)
-	if err != nil {
-		return nil, err
-	}
 	secrets, err := contract.NewSecretPolicy(s.Deny)
 	if err != nil {
 		return nil, &contract.SettingError{Key: "deny", Err: err}
 	}
-	secrets.Guard(known)
-	sets, err := chooseTools(known, s, s.Toolsets)
+	known, sets, err := loadTools(s, secrets, s.Toolsets)
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +176,7 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 		log = slog.New(a.telemetry.Tee(log.Handler()))
 	}
 	a.log = log
-	data := &dataFolder{path: s.Data, root: root}
+	data := &dataFolder{path: s.Data, root: root, onCreate: s.OnCreate}
 	a.process = newProcess(data)
 	store := newDatabase(s.Database, root, data.claim, log)
 	a.keys = keyfolder.Find(s.Keys, environmentOf(s))
@@ -223,7 +223,10 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	a.waiting = &approvals{
 		mode: s.Approve, anchor: a.anchor, database: store, page: a.approvalPage, audit: a.records, passkeys: a.passkeys, now: a.clock.now,
 	}
-	a.desk = &approval.Desk{Open: a.Approvals, Show: a.show, Now: a.clock.now, Passkeys: a.passkeys}
+	a.desk = &approval.Desk{
+		Open: a.Approvals, Show: a.show, Now: a.clock.now, Passkeys: a.passkeys,
+		Rules: a.rules, Contract: a.contract, Place: a.anchor.Place,
+	}
 	if err := a.addWebhook(); err != nil {
 		a.telemetry.Close()
 		return nil, errors.Join(err, root.Close())
@@ -286,7 +289,12 @@ func namesOf(sets []*contract.Set) []string {
 
 // newEngine binds the tools of some sets.
 func (a *App) newEngine(sets []*contract.Set, options engine.Options) (*engine.Engine, error) {
-	tools := &learning.Tools{Memory: a.storage.memory, Files: a.root, Now: time.Now, AllSets: a.known, Served: sets, Secrets: a.secrets}
+	return a.newEngineOf(a.known, sets, options)
+}
+
+// newEngineOf is newEngine for sets of another copy of the catalog.
+func (a *App) newEngineOf(known, sets []*contract.Set, options engine.Options) (*engine.Engine, error) {
+	tools := &learning.Tools{Memory: a.storage.memory, Files: a.root, Now: time.Now, AllSets: known, Served: sets, Secrets: a.secrets}
 	openTasks := stored(a.database, func(db *sqlstore.DB) tasks.Store { return db.Tasks() })
 	lists := &tasks.Tools{Open: openTasks, Now: time.Now, Served: sets}
 	library := &books.Tools{Library: a.books, Links: a.links, Now: time.Now, Served: sets, LinksEnd: func() bool { return a.links.ends }}
@@ -296,10 +304,10 @@ func (a *App) newEngine(sets []*contract.Set, options engine.Options) (*engine.E
 	}
 	toolsets := []engine.Toolset{tools.Toolset(), lists.Toolset(), library.Toolset(), project.Toolset()}
 	// A large table that is rarely needed.
-	if slices.ContainsFunc(a.known, func(set *contract.Set) bool { return set.Hidden }) {
-		toolsets = append(toolsets, conformancetest.Toolset())
+	if slices.ContainsFunc(known, func(set *contract.Set) bool { return set.Hidden }) {
+		toolsets = append(toolsets, conformancetest.Toolset(), lists.UndoToolset())
 	}
-	return engine.New(sets, engine.Handlers{Catalog: a.known, Toolsets: toolsets}, options)
+	return engine.New(sets, engine.Handlers{Catalog: known, Toolsets: toolsets}, options)
 }
 
 // engineOptions returns the options that all engines of the workspace share.
@@ -339,6 +347,28 @@ func (a *App) Approvals(ctx context.Context) (approval.Store, error) {
 // Desk returns where people decide about requests.
 func (a *App) Desk() *approval.Desk { return a.desk }
 
+// rules opens the standing rules. It does not create a database that does not exist yet.
+func (a *App) rules(ctx context.Context) (*approval.Rules, error) {
+	if !a.database.exists() {
+		return nil, nil //nolint:nilnil // as Desk.Rules says
+	}
+	return a.waiting.rules(ctx)
+}
+
+// contract returns the contract of a tool that is served, also at the URL of a toolset that is not
+// among the selected ones.
+func (a *App) contract(tool, digest string) (*contract.Contract, error) {
+	for _, sets := range []func() []*contract.Set{func() []*contract.Set { return a.sets }, a.addressable} {
+		for _, set := range sets() {
+			i := slices.IndexFunc(set.Contracts, func(c *contract.Contract) bool { return set.Name+"/"+c.Name == tool && c.Digest == digest })
+			if i >= 0 {
+				return set.Contracts[i], nil
+			}
+		}
+	}
+	return nil, contract.Errorf(contract.Conflict, "%s is not served any more under this contract", tool)
+}
+
 // show returns what the call of a request would do now. The request may have come through the URL
 // of a toolset that is not among the selected ones.
 func (a *App) show(ctx context.Context, r approval.Request, seen string) (approval.Shown, error) {
@@ -363,11 +393,21 @@ func (a *App) show(ctx context.Context, r approval.Request, seen string) (approv
 // Library returns the books. Their store is opened on first use.
 func (a *App) Library() *books.Library { return a.books }
 
+// Journal returns the entries of the memory files.
+func (a *App) Journal() *learning.Journal {
+	return &learning.Journal{
+		Memory: a.storage.memory, Files: learning.MemoryFiles(a.known), Policy: &contract.PathPolicy{Deny: a.denied(), Secrets: a.secrets},
+	}
+}
+
 // Code returns the text of the project, which is read on the first search.
 func (a *App) Code() cli.CodeSearcher { return codebase.Lines{Corpus: a.code.open} }
 
 // Knowledge returns the knowledge index of the project, which is opened on first use.
 func (a *App) Knowledge() *knowledge.Index { return a.knowledge }
+
+// HasData reports whether the database exists, or should.
+func (a *App) HasData() bool { return a.database.exists() }
 
 // PingDatabase connects to the database before any call depends on it.
 func (a *App) PingDatabase(ctx context.Context) error { return a.database.reach(ctx) }
@@ -378,7 +418,7 @@ func (a *App) Close() error {
 		a.log.Info("calls", "tool", l.Tool, "outcome", l.Outcome, "calls", l.Calls, "p50", l.P50, "p95", l.P95, "p99", l.P99)
 	}
 	a.announced.stop()
-	err := errors.Join(a.closeKnowledge(), a.code.close(), a.storage.memoryEnd.Close())
+	err := errors.Join(a.closeKnowledge(), a.scratch.close(), a.code.close(), a.storage.memoryEnd.Close())
 	a.storage.outbox.Close()
 	auditErr := a.announced.close()
 	if auditErr = errors.Join(auditErr, a.storage.recordsEnd.Close()); auditErr != nil && !a.isDoubt(auditErr) {

@@ -30,7 +30,7 @@ func (a *App) newConsole(server *httpserver.Server, authn *auth.Authenticator) (
 	return &console.Console{
 		Version: Version, Root: a.settings.Root, Engine: a.engine, Pages: pages,
 		Approvals: a.Approvals, Calls: a.calls, People: a.identities.signIn, Tokens: a.identities.tokens,
-		Settings:       a.consoleSettings,
+		Settings: a.consoleSettings, Reload: a.reload,
 		Clients:        func(base string) []console.Client { return a.consoleClients(base, needsToken()) },
 		TokensRequired: needsToken,
 		Health:         func(ctx context.Context) map[string]error { return a.health(ctx, server.ShuttingDown()) },
@@ -67,7 +67,7 @@ func identityText(authn *auth.Authenticator) string {
 
 func (a *App) consoleSettings() []console.Setting {
 	var shown []console.Setting
-	for _, v := range a.settings.Values() {
+	for _, v := range a.settingsInForce() {
 		origin := string(v.Origin)
 		if slices.ContainsFunc(a.settings.TrustedAll, func(e cli.Entry) bool { return e.Key == v.Key }) && v.Origin == cli.FromFile {
 			origin = "file (REMIT_TRUST=all)"

@@ -35,6 +35,7 @@ func (a *App) watchDamage(ctx context.Context) {
 		case <-timer.C:
 		}
 		a.checkDamage(ctx, quick)
+		a.purgeTrash(ctx)
 		next := damageInterval
 		if a.damage.database.Load() != nil || a.damage.audit.Load() != nil {
 			next = damageRetry
@@ -58,6 +59,20 @@ func (a *App) checkDamage(ctx context.Context, quick bool) {
 			a.log.Error("the audit log is broken; keep the files unchanged for an investigation", "error", broken)
 		}
 		a.damage.audit.Store(broken)
+	}
+}
+
+// purgeTrash removes deleted tasks that are too old to be restored.
+func (a *App) purgeTrash(ctx context.Context) {
+	if a.settings.ReadOnly || !a.database.exists() {
+		return
+	}
+	db, err := a.database.open(ctx)
+	if err != nil {
+		return // every call that needs it says so
+	}
+	if err := db.Tasks().Purge(ctx); err != nil && ctx.Err() == nil {
+		a.log.Warn("old deleted tasks cannot be removed", "error", err)
 	}
 }
 

@@ -22,6 +22,7 @@ type dataFolder struct {
 	root *workspace.Root // what is within it belongs to others, so no link there is followed
 	// mayCreate returns an error if the folder must exist already; nil if there is no such rule.
 	mayCreate func() error
+	onCreate  func()            // called before the folder is created; may be nil
 	id        *storageid.Folder // nil: any folder at the path is the right one
 
 	mu   sync.Mutex
@@ -93,13 +94,18 @@ func (d *dataFolder) prepare() error {
 }
 
 func (d *dataFolder) create() error {
-	if _, err := os.Lstat(d.path); errors.Is(err, fs.ErrNotExist) && d.mayCreate != nil {
+	_, err := os.Lstat(d.path)
+	isNew := errors.Is(err, fs.ErrNotExist)
+	if isNew && d.mayCreate != nil {
 		if err := d.mayCreate(); err != nil {
 			return err
 		}
 	}
 	if err := d.checkLinks(); err != nil {
 		return err
+	}
+	if isNew && d.onCreate != nil {
+		d.onCreate()
 	}
 	ignore, err := d.openAppend(".gitignore")
 	if err != nil {

@@ -327,17 +327,22 @@ type approvals struct {
 
 var _ engine.Approver = (*approvals)(nil)
 
-// Pass lets a guarded call pass, with what the person saw who approved it, or returns why not. Only
-// the mode "ask" needs the store.
+// Pass lets a guarded call pass, with what the person saw who approved it, or returns why not. The
+// mode "ask" needs the store, and "auto" needs it for standing denials, if there can be any.
 func (a *approvals) Pass(ctx context.Context, s approval.Subject, ask approval.Asker) (passed approval.Passed, err error) {
 	gate := &approval.Gate{Mode: a.mode, Page: a.page, OnRequest: a.notify, Now: a.now}
-	if a.asks() {
+	if a.asks() || a.mode == approval.Auto && a.database.exists() {
 		if s.Workspace, err = a.anchor.Place(); err != nil {
 			return passed, approval.StoreUnavailable(s, err)
 		}
 		if s.Owner != s.Principal {
-			s.Workspace += "\nowner " + s.Owner
+			s.Workspace += approval.OwnerMark + s.Owner
 		}
+		if gate.Rules, err = a.rules(ctx); err != nil {
+			return passed, approval.StoreUnavailable(s, err)
+		}
+	}
+	if a.asks() {
 		store, err := a.open(ctx)
 		if err != nil {
 			return passed, approval.StoreUnavailable(s, err)
@@ -345,6 +350,19 @@ func (a *approvals) Pass(ctx context.Context, s approval.Subject, ask approval.A
 		gate.Store, gate.Signed = store, a.needsPasskey(ctx)
 	}
 	return gate.Pass(ctx, s, ask)
+}
+
+// rules opens the standing rules.
+func (a *approvals) rules(ctx context.Context) (*approval.Rules, error) {
+	db, secret, err := a.database.sealed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rules := &approval.Rules{Store: db.ApprovalRules(), Secret: secret, Passkeys: a.passkeys, Audit: a.audit}
+	if !a.database.isShared() {
+		rules.Anchor = a.anchor
+	}
+	return rules, nil
 }
 
 // asks reports whether people decide, also if no mode is set.
@@ -380,5 +398,16 @@ func (emptyApprovals) Get(_ context.Context, id string) (approval.Request, error
 
 // List always returns an empty list.
 func (emptyApprovals) List(context.Context, approval.ListOptions) ([]approval.Request, error) {
+	return nil, nil
+}
+
+// WaitingIDs always returns an empty list.
+func (emptyApprovals) WaitingIDs(context.Context, time.Time) ([]string, error) { return nil, nil }
+
+// Waiting always returns an empty list.
+func (emptyApprovals) Waiting(context.Context, time.Time) ([]approval.Group, error) { return nil, nil }
+
+// Similar always returns an empty list.
+func (emptyApprovals) Similar(context.Context, approval.SimilarOptions) ([]approval.Request, error) {
 	return nil, nil
 }

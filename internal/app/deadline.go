@@ -7,9 +7,9 @@ import (
 	"remit/internal/frontends/cli"
 )
 
-// factorVariable is the environment variable that multiplies the deadlines of all contracts. It is
-// for the tests of this repository, which may run on busy machines. No flag and no file sets it,
-// and it can only lengthen deadlines.
+// factorVariable is the environment variable that multiplies the deadlines of all contracts, and
+// the time that a server has to accept another process. It is for the tests of this repository,
+// which may run on busy machines. No flag and no file sets it, and it can only lengthen deadlines.
 const factorVariable = "REMIT_DEADLINE_FACTOR"
 
 // maxFactor is the largest factor.

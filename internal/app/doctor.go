@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"remit/internal/contract"
 	"remit/internal/engine/audit"
 	"remit/internal/frontends/cli"
 	"remit/internal/stores/sqlstore"
@@ -97,7 +98,7 @@ func (a *App) checkAudit(ctx context.Context, thorough bool) cli.Check {
 	c := cli.Check{Name: "audit", Status: cli.StatusOK}
 	days, err := a.AuditRecords().Days(ctx)
 	if err == nil && sizeOf(days) > maxVerify && !thorough {
-		c.Finding = fmt.Sprintf("%d days of records, too large to verify here; run \"remit audit verify\"", len(days))
+		c.Finding = contract.Count(len(days), "day") + " of records, too large to verify here; run \"remit audit verify\""
 		return c
 	}
 	count := 0
@@ -112,14 +113,14 @@ func (a *App) checkAudit(ctx context.Context, thorough bool) cli.Check {
 	var broken *audit.BrokenError
 	switch {
 	case errors.As(err, &broken):
-		c.Status, c.Finding = cli.StatusFail, fmt.Sprintf("the audit log is broken at %v (%d records before it are intact)", broken, count)
+		c.Status, c.Finding = cli.StatusFail, fmt.Sprintf("the audit log is broken at %v (intact before it: %s)", broken, contract.Count(count, "record"))
 		c.Fix = "Someone, or a failing disk, has changed it. Keep the files unchanged for an investigation, and " +
 			"move them away to start a new log, and end the warning with \"remit trust --lost-records\"."
 	case err != nil:
 		c.Status, c.Finding, c.Fix = cli.StatusFail, err.Error(), "Check that the data folder or the database is "+
 			"readable: Remit runs no call that writes if it cannot record it."
 	default:
-		c.Finding = fmt.Sprintf("%d records of %d days: the hash chain is intact", count, len(days))
+		c.Finding = fmt.Sprintf("%s of %s: the hash chain is intact", contract.Count(count, "record"), contract.Count(len(days), "day"))
 	}
 	return c
 }
@@ -144,8 +145,23 @@ func (a *App) checkBooks(ctx context.Context) cli.Check {
 	if err != nil {
 		c.Status, c.Finding = cli.StatusFail, err.Error()
 		c.Fix = "Check that the folder or the bucket of --books exists, and that the S3 credentials are set in the environment."
+		return c
+	}
+	if _, err := a.books.Books(ctx); err != nil {
+		c.Status, c.Finding = cli.StatusFail, err.Error()
+		c.Fix = "Correct registry.yaml in the library, or restore it from a backup; books are used again at once."
 	}
 	return c
+}
+
+// checkLibrary returns an error if the library cannot be reached, or lists no books because its
+// registry is damaged.
+func (a *App) checkLibrary(ctx context.Context) error {
+	if err := a.stores.ping(ctx); err != nil {
+		return err
+	}
+	_, err := a.books.Books(ctx)
+	return err
 }
 
 func (a *App) checkEmbeddings(ctx context.Context) cli.Check {
@@ -189,7 +205,7 @@ func (a *App) checkKeys() cli.Check {
 	return cli.Check{Name: "keys", Status: cli.StatusOK, Finding: a.keys.Path() + " is accessible only to you"}
 }
 
-// checkTokens warns about tokens that never expire.
+// checkTokens warns about tokens that never expire, and if callers need a token but none is valid.
 func (a *App) checkTokens(ctx context.Context) []cli.Check {
 	c := cli.Check{Name: "tokens", Status: cli.StatusOK}
 	all, err := a.identities.tokens.List(ctx)
@@ -208,6 +224,11 @@ func (a *App) checkTokens(ctx context.Context) []cli.Check {
 		}
 	}
 	c.Finding = fmt.Sprintf("%d in use", live)
+	optional := a.settings.Identity == "off" || a.settings.OIDCIssuer != ""
+	if needed, err := a.identities.tokens.AnyCreated(ctx); err == nil && needed && live == 0 && !optional {
+		c.Status, c.Finding = cli.StatusWarn, "none is valid, and serve requires a token from every caller over HTTP"
+		c.Fix = "Create one with \"remit token create --name NAME\", or set --identity off if only this machine connects."
+	}
 	if len(endless) > 0 {
 		c.Status, c.Finding = cli.StatusWarn, strings.Join(endless, ", ")+": no expiry is set"
 		c.Fix = "Such a token stays valid for ever if it is stolen. Create another one with \"remit token " +

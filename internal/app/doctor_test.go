@@ -177,6 +177,18 @@ func TestEndlessTokensAreFound(t *testing.T) {
 	if c := finding(t, a, "tokens"); c.Status != cli.StatusWarn || c.Finding != "endless: no expiry is set" || !strings.Contains(c.Fix, "remit token revoke") {
 		t.Errorf("%+v", c)
 	}
+	for _, name := range []string{"ends", "endless"} {
+		if _, err := a.identities.tokens.Revoke(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c := finding(t, a, "tokens"); c.Status != cli.StatusWarn || !strings.Contains(c.Finding, "none is valid") || !strings.Contains(c.Fix, "remit token create") {
+		t.Errorf("without a valid token: %+v", c)
+	}
+	a.settings.Identity = "off"
+	if c := finding(t, a, "tokens"); c.Status != cli.StatusOK || c.Finding != "0 in use" {
+		t.Errorf("without identity: %+v", c)
+	}
 }
 
 // TestMissingBucket checks that doctor and the health check name a bucket that does not exist, and
@@ -193,6 +205,25 @@ func TestMissingBucket(t *testing.T) {
 		}
 		if err := a.health(t.Context(), false)["books"]; missing != (err != nil) {
 			t.Errorf("%s: health: %v", bucket, err)
+		}
+	}
+}
+
+// TestDamagedRegistry checks that doctor and the health check name a registry that cannot be read:
+// books can neither be listed nor written then.
+func TestDamagedRegistry(t *testing.T) {
+	library := t.TempDir()
+	a := openHere(t, func(s *cli.Settings) { s.Toolsets, s.Books = []string{"books"}, []string{"file://" + library} })
+	for text, damaged := range map[string]bool{"books: []\n": false, "{{{": true} {
+		if err := os.WriteFile(filepath.Join(library, "registry.yaml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c := finding(t, a, "books")
+		if damaged != (c.Status == cli.StatusFail && strings.Contains(c.Finding, "registry.yaml has an error in line 1")) {
+			t.Errorf("%q: %+v", text, c)
+		}
+		if err := a.health(t.Context(), false)["books"]; damaged != (err != nil) {
+			t.Errorf("%q: health: %v", text, err)
 		}
 	}
 }

@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +20,7 @@ import (
 	"remit/internal/search/embedapi"
 	"remit/internal/search/model"
 	"remit/internal/stores/sqlstore"
+	"remit/internal/stores/workspace"
 	"remit/internal/toolsets/codebase/knowledge"
 	"remit/internal/toolsets/codebase/sessions"
 	"remit/internal/toolsets/learning"
@@ -30,7 +34,7 @@ func (a *App) newKnowledge() (*knowledge.Index, error) {
 		return nil, err
 	}
 	return knowledge.New(knowledge.Options{
-		Open: stored(a.database, func(db *sqlstore.DB) knowledge.Store { return db.Knowledge(a.storage.place) }),
+		Open: a.openIndex,
 		Tree: a.code.tree,
 		Skip: a.code.unsearchable,
 		Memory: &memories{
@@ -44,6 +48,74 @@ func (a *App) newKnowledge() (*knowledge.Index, error) {
 		Now:          time.Now,
 		Log:          a.log,
 	}), nil
+}
+
+// openIndex opens the store of the index. A search that may not create the database of the
+// workspace gets a temporary one.
+func (a *App) openIndex(ctx context.Context) (knowledge.Store, error) {
+	from := a.database
+	if a.settings.Transient {
+		a.scratch.once.Do(func() {
+			if !from.exists() {
+				a.scratch.err = a.scratch.create(a.root, a.log)
+			}
+		})
+		if a.scratch.err != nil {
+			return nil, a.scratch.err
+		}
+		if a.scratch.database != nil {
+			from = a.scratch.database
+		}
+	}
+	return stored(from, func(db *sqlstore.DB) knowledge.Store { return db.Knowledge(a.storage.place) })(ctx)
+}
+
+// scratchIndex is a database in a temporary folder.
+type scratchIndex struct {
+	once     sync.Once
+	folder   string
+	database *database // nil if there is none
+	err      error
+}
+
+func (s *scratchIndex) create(root *workspace.Root, log *slog.Logger) (err error) {
+	if s.folder, err = os.MkdirTemp("", "remit-index-"); err != nil {
+		return fmt.Errorf("create a temporary index: %w", err)
+	}
+	s.database = newDatabase("sqlite://"+filepath.Join(s.folder, "index.db"), root, func() error { return nil }, log)
+	return nil
+}
+
+func (s *scratchIndex) close() error {
+	if s.database == nil {
+		return nil
+	}
+	return errors.Join(s.database.close(), os.RemoveAll(s.folder))
+}
+
+// loadKnowledge loads the knowledge index into memory if a search has built it before, so that the
+// first search of a client need not wait. It sends nothing to an embedding service.
+func (a *App) loadKnowledge(ctx context.Context) {
+	if a.settings.Embeddings != cli.LocalEmbeddings || !a.database.exists() {
+		return
+	}
+	db, err := a.database.open(ctx)
+	if err != nil {
+		return // what needs the database says so
+	}
+	built := errors.New("there is an index")
+	_, err = db.Knowledge(a.storage.place).Load(ctx, 0, func(s knowledge.Source) error {
+		if s.Gone {
+			return nil
+		}
+		return built
+	})
+	if !errors.Is(err, built) {
+		return
+	}
+	if err := a.knowledge.Run(ctx, nil); err != nil && ctx.Err() == nil {
+		a.log.Debug("cannot load the project index", "error", err)
+	}
 }
 
 // newSessions returns the recorder of client sessions.
@@ -94,6 +166,9 @@ func (m staticModel) Embed(ctx context.Context, texts []string) ([][]float32, er
 
 // accessScores returns how important files are, judged by how often they are read.
 func (a *App) accessScores(ctx context.Context, paths []string) (map[string]float64, error) {
+	if !a.HasData() {
+		return nil, nil
+	}
 	accesses, err := a.accesses(ctx)
 	if err != nil {
 		return nil, err

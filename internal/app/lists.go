@@ -15,8 +15,8 @@ import (
 	"remit/internal/toolsets/tasks"
 )
 
-// Lists returns a reader of the stored data of a workspace, for shell completion. It opens only the
-// store that a list needs. It creates no folder, database or key.
+// Lists returns a reader of the stored data of a workspace, for shell completion and the overview.
+// It opens only the store that a list needs. It creates no folder, database or key.
 func Lists(s cli.Settings) cli.Lists {
 	s.ReadOnly = true
 	return lists{s}
@@ -58,6 +58,16 @@ func (l lists) Books(ctx context.Context) ([]books.Book, error) {
 	stores := &bookStores{settings: l.settings, root: root, data: &dataFolder{path: l.settings.Data, root: root}, log: silent}
 	defer stores.close()
 	return (&books.Library{Stores: stores.open, Now: time.Now, Log: silent}).Books(ctx)
+}
+
+// Processes implements cli.Lists.
+func (l lists) Processes(context.Context) ([]cli.Process, error) {
+	root, err := workspace.Open(l.settings.Root)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }() // nothing was written through it
+	return newProcess(&dataFolder{path: l.settings.Data, root: root}).running()
 }
 
 // fromDatabase reads a list from the database, or returns an empty list if there is no database.

@@ -27,6 +27,9 @@ type logs struct {
 // logger returns a logger that writes to w, or to a file if the options name one. On a terminal it
 // writes in color with hidden characters escaped.
 func (l *logs) logger(w io.Writer, o cli.LogOptions) (*slog.Logger, error) {
+	if o.Level == nil {
+		o.Level = slog.LevelInfo
+	}
 	screen, onScreen := w.(*visible.Writer)
 	if onScreen && o.Format != cli.LogJSON {
 		w = screen.Terminal // lines escapes all text itself
@@ -106,7 +109,7 @@ func (h flushingHandler) WithGroup(name string) slog.Handler {
 
 // lines writes a line for each record.
 type lines struct {
-	level  slog.Level
+	level  slog.Leveler
 	out    io.Writer
 	screen bool   // it writes to a terminal
 	given  []byte // formatted attributes of the logger
@@ -114,7 +117,7 @@ type lines struct {
 }
 
 // Enabled reports whether a level is written.
-func (l *lines) Enabled(_ context.Context, level slog.Level) bool { return level >= l.level }
+func (l *lines) Enabled(_ context.Context, level slog.Level) bool { return level >= l.level.Level() }
 
 // Handle writes a line.
 func (l *lines) Handle(_ context.Context, r slog.Record) error {

@@ -101,6 +101,13 @@ func (p *process) hasEnded(id string) bool {
 	return filelock.Unlock(file) == nil
 }
 
+// info describes the open file.
+func (p *process) info() (os.FileInfo, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.file.Stat() // an error if it is nil
+}
+
 // end removes the file.
 func (p *process) end() error {
 	p.mu.Lock()

@@ -37,10 +37,17 @@ const bodyMemory = 256 << 20
 
 // ServeStdio serves MCP on a pair of streams until in ends.
 func (a *App) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
+	return a.serveStdio(ctx, (*mcp.Server).ServeStdio, in, out)
+}
+
+// serveStdio serves a stdio client in this process, with a method of mcp.Server.
+func (a *App) serveStdio(
+	ctx context.Context, serve func(s *mcp.Server, ctx context.Context, principal string, in io.Reader, out io.Writer) error,
+	in io.Reader, out io.Writer,
+) error {
 	defer loadBallast()()
-	server := a.endpoint(a.engine, a.sets)
-	server.Dialogues = a.settings.Elicitation
-	server.Notice = a.settings.AgentNotice()
+	server := a.stdioServer(a.engine, a.sets)
+	server.Log = a.log
 	loopback := &signedurl.Loopback{Serve: a.serveLinks}
 	a.serveOwnLinks(loopback.Base)
 	a.links.ends = a.settings.PublicURL == ""
@@ -48,7 +55,7 @@ func (a *App) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error
 	if _, err := os.Stat(a.settings.Data); err == nil { // otherwise nothing is stored yet
 		a.describeProcess("stdio", "")
 	}
-	return errors.Join(server.ServeStdio(ctx, cli.LocalPrincipal, in, out), finish(ctx, server), loopback.Close())
+	return errors.Join(serve(server, ctx, cli.LocalPrincipal, in, out), finish(ctx, server), loopback.Close())
 }
 
 // endpoint returns an MCP server for an engine.
@@ -153,6 +160,10 @@ func (a *App) Serve(ctx context.Context, ready func(url string)) error {
 	if err := a.addConsole(mux, server, authn, protocol.Bodies); err != nil {
 		return errors.Join(err, l.Close())
 	}
+	if a.settings.OnHangup {
+		onHangup(func() { _, _ = a.reload() }) // it logs what happened
+	}
+	defer a.serveLocal(ctx)()
 	ready(a.listening)
 	a.announced.start()
 	a.warnForeignTokens(ctx)
@@ -166,6 +177,7 @@ func (a *App) Serve(ctx context.Context, ready func(url string)) error {
 		"approve", string(a.settings.Approve), "read_only", a.settings.ReadOnly)
 	defer a.inBackground(ctx, a.calls.Follow)()
 	defer a.inBackground(ctx, a.watchDamage)()
+	defer a.inBackground(ctx, a.loadKnowledge)()
 	defer a.followRetention(ctx)()
 	return errors.Join(server.Serve(ctx, l, grace), finish(ctx, servers...))
 }
@@ -292,7 +304,7 @@ func (a *App) health(ctx context.Context, ending bool) map[string]error {
 		parts["clock"] = a.database.checkClock(ctx)
 	}
 	if a.hasBooks() {
-		parts["books"] = a.stores.ping(ctx)
+		parts["books"] = a.checkLibrary(ctx)
 	}
 	return parts
 }

@@ -19,14 +19,30 @@ func (a *App) addWebhook() error {
 	if a.settings.Webhook == "" {
 		return nil
 	}
-	text, _ := environmentOf(a.settings)(webhookKey)
-	secret, err := webhook.ParseSecret(text)
-	if err != nil {
-		return fmt.Errorf("webhook: read the signing key from %s: %w", webhookKey, err)
+	sender := &webhook.Sender{
+		URL: a.settings.Webhook, Format: webhook.Format(a.settings.WebhookFormat),
+		About: a.aboutTool, Link: a.approvalPage, Log: a.log, Now: time.Now,
 	}
-	a.webhook = &webhook.Sender{URL: a.settings.Webhook, Secret: secret, Link: a.approvalPage, Log: a.log, Now: time.Now}
-	a.waiting.notify = a.webhook.Requested
+	if sender.Format.Signed() {
+		text, _ := environmentOf(a.settings)(webhookKey)
+		secret, err := webhook.ParseSecret(text)
+		if err != nil {
+			return fmt.Errorf("webhook: read the signing key from %s: %w", webhookKey, err)
+		}
+		sender.Secret = secret
+	}
+	a.webhook, a.waiting.notify = sender, sender.Requested
 	return nil
+}
+
+// aboutTool returns the title of a tool, by its id, and whether its calls are destructive.
+func (a *App) aboutTool(id string) (title string, destructive bool) {
+	for _, tool := range a.engine.Tools() {
+		if tool.ID == id {
+			return tool.Title, tool.Hints.Destructive
+		}
+	}
+	return "", false
 }
 
 // environmentOf returns the environment for settings that have no flag.

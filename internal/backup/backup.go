@@ -88,6 +88,9 @@ const (
 // ErrDamaged matches the errors of an archive that is not what was written.
 var ErrDamaged = errors.New("the archive is damaged")
 
+// ErrNoArchive is returned for a file that was never an archive.
+var ErrNoArchive = errors.New("this is not a backup that Remit wrote; \"remit backup FILE\" writes one")
+
 func damaged(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrDamaged}, args...)...)
 }

@@ -158,6 +158,19 @@ func TestEveryFlippedByteIsFound(t *testing.T) {
 	})
 }
 
+// Files that were never archives are told from damaged ones.
+func TestNoArchive(t *testing.T) {
+	for _, text := range []string{"hello", strings.Repeat("A text. ", 100), "PK\x03\x04" + strings.Repeat("\x00", 200), "\x1f\x8b"} {
+		name := filepath.Join(t.TempDir(), "a")
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(t.Context(), name, silent); !errors.Is(err, ErrNoArchive) {
+			t.Errorf("%.20q: %v", text, err)
+		}
+	}
+}
+
 // Equal contents are stored once, and each archive of a folder stays.
 func TestFolderGrowsByWhatChanged(t *testing.T) {
 	folder := t.TempDir()

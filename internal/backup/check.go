@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"os"
+	"strings"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -18,6 +20,8 @@ const (
 	checkMagic = 0x184D2A5B // a skippable frame
 	checkLabel = "remit-sha256"
 	checkSize  = 8 + len(checkLabel) + sha256.Size
+
+	zstdMagic = "\x28\xb5\x2f\xfd" // how the file begins (RFC 8878, section 3.1.1)
 )
 
 func checkFrame(sum []byte) []byte {
@@ -96,6 +100,23 @@ func (d *decompressor) finish() error {
 		return damaged("its content does not match its hash")
 	}
 	return nil
+}
+
+// looksCompressed reports whether a file begins or ends like what a compressor writes, so that it
+// may be damaged, cut off or extended. An empty file may be cut off.
+func looksCompressed(name string, size int64) bool {
+	file, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer file.Close() // only read
+	begin := make([]byte, min(size, int64(len(zstdMagic))))
+	end := make([]byte, min(size, int64(checkSize)))
+	_, err = file.ReadAt(begin, 0)
+	if err == nil {
+		_, err = file.ReadAt(end, size-int64(len(end)))
+	}
+	return err == nil && (strings.HasPrefix(zstdMagic, string(begin)) || bytes.Contains(end, []byte(checkLabel)))
 }
 
 // unpacked explains an error of reading compressed data. It keeps the errors of the file itself.

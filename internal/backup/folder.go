@@ -154,6 +154,9 @@ func openFolder(name string) (*folderArchive, error) {
 		return nil, fmt.Errorf("list the archives: %w", err)
 	}
 	if len(found) == 0 {
+		if _, err := os.Stat(name); err != nil {
+			return nil, fmt.Errorf("open the archive: %w", err)
+		}
 		return nil, fmt.Errorf("%s has no archives: it is not a folder that \"remit backup\" has written", name)
 	}
 	return &folderArchive{name, slices.Max(found)}, nil

@@ -30,7 +30,7 @@ type content interface {
 
 // Open opens an archive and checks all of it: a file, a folder (its newest archive), or a file in
 // the folder snapshots. It calls report with how much was read, of how much. The error matches
-// ErrDamaged if the archive is not what was written.
+// ErrDamaged if the archive is not what was written, and ErrNoArchive if it was never one.
 func Open(ctx context.Context, name string, report func(done, total int64)) (*Archive, error) {
 	a := &Archive{}
 	read := func(total int64) func(int64) error {
@@ -41,7 +41,11 @@ func Open(ctx context.Context, name string, report func(done, total int64)) (*Ar
 	}
 	if info, err := os.Stat(name); err == nil && !info.IsDir() && !isSnapshot(name) {
 		a.content = &fileArchive{name}
-		return a, a.checkFile(read(info.Size()))
+		err := a.checkFile(read(info.Size()))
+		if errors.Is(err, ErrDamaged) && !looksCompressed(name, info.Size()) {
+			err = ErrNoArchive
+		}
+		return a, err
 	}
 	folder, err := openFolder(name)
 	if err != nil {

@@ -19,6 +19,7 @@ var namedSet = strings.Replace(strings.Replace(setYAML, "shape: coded", "shape: 
 const bareListYAML = `name: list_files
 title: List files
 description: Lists files.
+summary: List {path}
 hints: {readOnly: true, destructive: false, idempotent: true, openWorld: false}
 input:
   type: object

@@ -58,8 +58,12 @@ type Contract struct {
 	Title       string  `json:"title" yaml:"title"`
 	Version     Version `json:"version" yaml:"version"`
 	Description string  `json:"description" yaml:"description"`
-	Hints       Hints   `json:"hints" yaml:"hints"`
-	Access      Access  `json:"access" yaml:"access"`
+	// A call in one sentence, for the person who approves it, and what it changes, by which
+	// requests are grouped. Both are templates with places for arguments; see template.
+	Summary string `json:"summary,omitempty" yaml:"summary"`
+	Target  string `json:"target,omitempty" yaml:"target"`
+	Hints   Hints  `json:"hints" yaml:"hints"`
+	Access  Access `json:"access" yaml:"access"`
 	// The argument that names the owner of the data: the caller itself.
 	Owner  string         `json:"owner,omitempty" yaml:"owner"`
 	Input  jsontree.Value `json:"input" yaml:"input"`
@@ -67,13 +71,15 @@ type Contract struct {
 	// The output's only list, sent without the object around it.
 	Bare string `json:"bare,omitempty" yaml:"bare"`
 	// Answers with content blocks; no output schema.
-	Content  bool               `json:"content,omitempty" yaml:"content"`
-	Task     TaskMode           `json:"task,omitempty" yaml:"task"`
-	Rate     Rate               `json:"rate,omitzero" yaml:"rate"`
-	Deadline Deadline           `json:"deadline" yaml:"deadline"`
-	Size     Size               `json:"size" yaml:"size"`
-	Paths    []PathPolicy       `json:"paths,omitempty" yaml:"paths"`
-	Approval Approval           `json:"approval,omitzero" yaml:"approval"`
+	Content  bool         `json:"content,omitempty" yaml:"content"`
+	Task     TaskMode     `json:"task,omitempty" yaml:"task"`
+	Rate     Rate         `json:"rate,omitzero" yaml:"rate"`
+	Deadline Deadline     `json:"deadline" yaml:"deadline"`
+	Size     Size         `json:"size" yaml:"size"`
+	Paths    []PathPolicy `json:"paths,omitempty" yaml:"paths"`
+	Approval Approval     `json:"approval,omitzero" yaml:"approval"`
+	// Another tool of the set that can do the same: the operator's rules for it hold here too.
+	StrictAs string             `json:"strictAs,omitempty" yaml:"strictAs"`
 	Truncate Truncate           `json:"truncate,omitzero" yaml:"truncate"`
 	Errors   map[Kind]ErrorRule `json:"errors" yaml:"errors"`
 	Examples []Example          `json:"examples" yaml:"examples"`
@@ -176,6 +182,9 @@ type Size struct {
 type Approval struct {
 	Required bool     `json:"required,omitempty" yaml:"required"`
 	Window   Duration `json:"window,omitempty" yaml:"window"`
+	// Each means that a person decides about every single call: no standing permission lets one
+	// pass.
+	Each bool `json:"each,omitempty" yaml:"each"`
 }
 
 // Example is a documented call. Tests replay it on every front end.

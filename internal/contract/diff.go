@@ -413,7 +413,7 @@ func fieldsOf(c *Contract) map[string]string {
 		return nil
 	}
 	fields := map[string]string{}
-	for _, name := range []string{"title", "description", "hints", "access", "input", "output", "bare", "rate", "deadline", "size", "paths", "approval", "truncate", "errors", "examples"} {
+	for _, name := range []string{"title", "description", "summary", "target", "hints", "access", "input", "output", "bare", "rate", "deadline", "size", "paths", "approval", "truncate", "errors", "examples"} {
 		v := tree.Field(name)
 		fields[name] = string(v.Canonical())
 	}

@@ -77,6 +77,8 @@ func TestRules(t *testing.T) {
 		{"an x-trim came", "text: {type: string,", "text: {type: string, x-trim: true,", major, "input.text", "x-trim went from nothing to true, a breaking change to the parameters"},
 		{"an x-accepts came", "text: {type: string,", "text: {type: string, x-accepts: integer,", minor, "input.text", `x-accepts went from nothing to "integer", which does not affect existing callers`},
 		{"the status of an error", "examples:\n", "errors:\n  invalid: {code: 400, status: 422}\nexamples:\n", major, "errors.invalid", "the HTTP status went from 400 to 422, a breaking change to the response"},
+		{"another sentence", "by {author.name}]", "from {author.name}]", patch, "summary", "it was changed, with no breaking change to parameters or response"},
+		{"another target", `target: "{path}"`, `target: "{kind}"`, patch, "target", "it was changed, with no breaking change to parameters or response"},
 		{"the status that it had", "examples:\n", "errors:\n  invalid: {code: 400, status: 400}\nexamples:\n", patch, "errors", "it was changed, with no breaking change to parameters or response"},
 		{"a long answer is cut", "examples:\n", "truncate: {list: tags, cursor: note, budget: 2KiB}\nexamples:\n", minor, "truncate", "a long answer is cut and continues at note, a new part of the response"},
 		{"a default changed", "default: idea", "default: task", minor, "input.kind", `default went from "idea" to "task", which changes what an absent argument means`},

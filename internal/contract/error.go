@@ -129,9 +129,9 @@ func (c *Contract) Status(kind Kind) int {
 	return cmp.Or(c.Errors[kind].Status, kind.Status())
 }
 
-// alwaysSent lists the details that say what to do next, or which rule denied a path. They are sent
-// in every shape.
-var alwaysSent = []string{"retry_after", "approval", "rule"}
+// alwaysSent lists the details that say what to do next, which rule denied a path, or which paths
+// are allowed instead. They are sent in every shape.
+var alwaysSent = []string{"retry_after", "approval", "rule", "allowed"}
 
 // Code returns the contract's code for a failure.
 func (c *Contract) Code(e *Error) string {

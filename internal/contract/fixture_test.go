@@ -39,6 +39,8 @@ version: 1.2.3
 description: Adds a note to a file.
 hints: {readOnly: false, destructive: false, idempotent: false, openWorld: false}
 access: caller
+summary: "Add a note to {path}, an {kind}[, by {author.name}]"
+target: "{path}"
 rate: 10/min
 deadline: {target: 100ms, max: 5s}
 size: {request: 64KiB, args: {text: 1KiB}}

@@ -40,6 +40,7 @@ func (s *Set) Lint() []Finding {
 		l.findings = append(l.findings, c.Lint()...)
 		l.need(s.Find(c.Name) == s.Contracts[i], c.Name, "there are two tools of this name")
 		l.steps(s, c)
+		l.need(c.StrictAs == "" || c.StrictAs != c.Name && s.Find(c.StrictAs) != nil, c.Name, "strictAs: the set has no other tool %q", c.StrictAs)
 	}
 	return l.findings
 }
@@ -56,6 +57,7 @@ func (c *Contract) Lint() []Finding {
 		return l.findings
 	}
 	l.arguments(c)
+	l.templates(c)
 	l.owner(c)
 	l.headers(c)
 	l.bare(c)
@@ -119,6 +121,7 @@ func (l *linter) limits(c *Contract) {
 	}
 	l.need(c.Size.Request > 0, "size.request", "is missing")
 	l.need(!c.Approval.Required || c.Approval.Window > 0, "approval.window", "is missing; state how long a request for approval stays open")
+	l.need(!c.Approval.Each || c.Approval.Required, "approval.each", "has no effect, because the tool needs no approval")
 }
 
 // answer checks the output: fields, or content.

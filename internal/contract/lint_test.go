@@ -31,6 +31,7 @@ func TestLintRules(t *testing.T) {
 		{"a target over the maximum", "target: 100ms", "target: 6s", "deadline.target", "must be set and not over the maximum"},
 		{"no size", "request: 64KiB", "request: 0B", "size.request", "is missing"},
 		{"approval without a window", "{required: true, window: 1h}", "{required: true}", "approval.window", "is missing; state how long a request for approval stays open"},
+		{"each time without approval", "{required: true, window: 1h}", "{each: true}", "approval.each", "has no effect, because the tool needs no approval"},
 		{"an object that says nothing of further members", "      required: [name]\n      additionalProperties: false\n", "      required: [name]\n", "input.author", "must state additionalProperties"},
 		{"an array without items", "      items: {type: string}\n", "", "output.tags", "an array must state its items"},
 		{"a field without a description", "description: How important it is", "title: Rank", "input.rank", "has no description"},

@@ -36,15 +36,22 @@ func (e *SettingError) Error() string { return e.Key + ": " + e.Err.Error() }
 
 func (e *SettingError) Unwrap() error { return e.Err }
 
-// Tighten applies an operator's rules, by tool name, to the contracts of sets. It returns new sets
-// without the hidden tools and changes the contracts in place.
+// Tighten applies an operator's rules, by tool name, to the contracts of sets. A rule for the tool
+// that a contract names in StrictAs holds for that contract too. Tighten returns new sets without
+// the hidden tools and changes the contracts in place.
 func Tighten(sets []*Set, rules map[string]Tightening) ([]*Set, error) {
 	var problems []error
 	tightened := make([]*Set, len(sets))
 	for i, set := range sets {
 		changed := *set
-		changed.Contracts = slices.DeleteFunc(slices.Clone(set.Contracts), func(c *Contract) bool { return rules[c.Name].Hide })
+		changed.Contracts = slices.DeleteFunc(slices.Clone(set.Contracts), func(c *Contract) bool {
+			return rules[c.Name].Hide || rules[c.StrictAs].Hide
+		})
 		for _, c := range changed.Contracts {
+			if rule, ok := rules[c.StrictAs]; ok {
+				rule.Title, rule.Description = "", ""
+				problems = append(problems, c.tighten(rule))
+			}
 			if rule, ok := rules[c.Name]; ok {
 				problems = append(problems, c.tighten(rule))
 			}

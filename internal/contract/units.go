@@ -105,6 +105,19 @@ func (r *Rate) UnmarshalText(text []byte) error {
 	return fmt.Errorf("%q is not a rate; write it like 100/min, 10/s or 1000/h", text)
 }
 
+// Count formats a number with its noun: 1 day, 2 days, 2 entries.
+func Count[N int | int64](n N, noun string) string {
+	stem, isY := strings.CutSuffix(noun, "y")
+	switch {
+	case n == 1:
+	case isY && !strings.ContainsAny(stem[len(stem)-1:], "aeiou"):
+		noun = stem + "ies"
+	default:
+		noun += "s"
+	}
+	return strconv.FormatInt(int64(n), 10) + " " + noun
+}
+
 // Version is a semantic version: MAJOR.MINOR.PATCH.
 type Version struct{ Major, Minor, Patch int }
 

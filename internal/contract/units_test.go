@@ -130,3 +130,14 @@ func TestHint(t *testing.T) {
 		}
 	}
 }
+
+func TestCount(t *testing.T) {
+	for want, got := range map[string]string{
+		"0 days": contract.Count(0, "day"), "1 day": contract.Count(1, "day"), "2 days": contract.Count(int64(2), "day"),
+		"1 entry": contract.Count(1, "entry"), "3 more entries": contract.Count(3, "more entry"), "2 files": contract.Count(2, "file"),
+	} {
+		if got != want {
+			t.Errorf("Count gives %q, want %q", got, want)
+		}
+	}
+}

@@ -14,7 +14,7 @@ import (
 )
 
 // approval asks a person, if the contract requires it.
-func (w *work) approval(ctx context.Context, args *jsontree.Value, invoke invocation) error {
+func (w *work) approval(ctx context.Context, args *jsontree.Value, files map[string]File, invoke invocation) error {
 	if !w.tool.Approval.Required || w.call.Continuation.Approved {
 		return nil
 	}
@@ -28,19 +28,25 @@ func (w *work) approval(ctx context.Context, args *jsontree.Value, invoke invoca
 	passed, err := w.engine.Approvals.Pass(ctx, approval.Subject{
 		Principal: w.call.Principal,
 		Owner:     w.call.Owner(),
-		Frontend:  w.call.Frontend,
+		Origin: approval.Origin{
+			Frontend: w.call.Frontend, Client: w.call.Client, Session: w.call.Connection, CallerReason: w.call.Reason,
+		},
 		Tool:      w.tool.ID,
 		Version:   w.tool.Version.String(),
 		Digest:    w.tool.Digest,
 		Arguments: args.Canonical(),
 		Window:    time.Duration(w.tool.Approval.Window),
-		Summary:   w.tool.Title,
+		Summary:   w.tool.Sentence(args, approval.Quote),
+		Target:    w.tool.TargetOf(args, strings.TrimSpace),
 		Asked:     w.call.Continuation.Asked,
 		Seen:      w.call.Continuation.Seen,
+		Each:      w.tool.Approval.Each,
+		Linked:    isLinked(files),
 		Show: func(ctx context.Context, seen string) (Shown, error) {
 			return w.show(ctx, invoke, seen)
 		},
 	}, ask)
+	w.call.Continuation.Rule = passed.Rule
 	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return w.timeoutError(ctx, err)
 	}
@@ -49,6 +55,17 @@ func (w *work) approval(ctx context.Context, args *jsontree.Value, invoke invoca
 		c.Approved, c.Seen, c.By = true, passed.Seen, passed.By
 	}
 	return err
+}
+
+// isLinked reports whether one of the paths leads over a link, so that its name does not say where
+// the file is.
+func isLinked(files map[string]File) bool {
+	for _, file := range files {
+		if f, ok := file.(interface{ Resolved() string }); ok && f.Resolved() != file.Name() {
+			return true
+		}
+	}
+	return false
 }
 
 // show runs the hook of a handler, under the deadline of the contract.

@@ -31,7 +31,9 @@ type Call struct {
 	// itself.
 	Dialogue     bool
 	Continuation Continuation // the state of a call that continues
-	Trace        string       // the W3C traceparent of the call, if the client sent one
+	// Why the caller wants the call, in its own words; only people read it.
+	Reason string
+	Trace  string // the W3C traceparent of the call, if the client sent one
 	// Key is the idempotency key, which makes it safe to repeat the call: a repeat gets the answer
 	// of the first call that was carried out. "" means no key. Tools that only read ignore it. A
 	// call that continues may leave it out.
@@ -48,6 +50,7 @@ type Continuation struct {
 	Attempt  int       `json:"round"`              // zero is the first attempt
 	Approved bool      `json:"approved,omitempty"` // a person has approved exactly this call
 	By       string    `json:"by,omitempty"`       // what approved it: approval.Passed.By
+	Rule     string    `json:"rule,omitempty"`     // the rule that decided: approval.Passed.Rule
 	Asked    time.Time `json:"ended,omitzero"`     // when the previous attempt ended
 	Key      string    `json:"key,omitempty"`      // of the call in its first attempt
 	Seen     string    `json:"seen,omitempty"`     // the Shown.State that the person was shown
@@ -111,6 +114,7 @@ type work struct {
 	call     Call // its Continuation becomes that of the next attempt
 	started  time.Time
 	request  string     // the digest of the arguments of a keyed call
+	repeats  string     // audit.Record.Key
 	notes    Truncation // about the answer
 	remarks  jsontree.Value
 	ran      bool            // the handler was started: it may have had effects
@@ -158,7 +162,7 @@ func (w *work) run(ctx context.Context) (answer jsontree.Value, err error) {
 	if err := w.checkAudit(); err != nil {
 		return answer, err
 	}
-	if err := w.approval(ctx, &args, invoke); err != nil {
+	if err := w.approval(ctx, &args, files, invoke); err != nil {
 		return answer, err
 	}
 	return w.handle(ctx, invoke) // then promised fields only, output schema, budget
@@ -184,7 +188,7 @@ func (e *Engine) recoverPanic(what string, err *error) {
 
 func (w *work) access() error {
 	if w.engine.ReadOnly && !w.tool.Hints.ReadOnly {
-		return contract.Errorf(contract.Denied, "%s changes data, but this server is read-only (--read-only)", w.tool.Name)
+		return contract.Errorf(contract.Denied, "%s changes data, but this server is read-only (the setting read_only is true)", w.tool.Name)
 	}
 	if w.tool.Task == contract.TaskRequired && (w.call.Peer == nil || !w.call.Peer.Can(Tasks)) {
 		return contract.Errorf(contract.Denied, "%s runs only as a task, and this client does not support tasks",
@@ -208,7 +212,8 @@ func (w *work) rate(ctx context.Context) error {
 	if wait == 0 {
 		return nil
 	}
-	seconds := int(math.Ceil(wait.Seconds()))
+	// The limiter adds what the call was late, but by its answer that time is over.
+	seconds := int(math.Ceil(min(wait, rate.Per).Seconds()))
 	return contract.Errorf(contract.Limited, "Rate limit exceeded: %s; try again in %d s", w.tool.Rate, seconds).
 		With("retry_after", seconds)
 }

@@ -103,6 +103,9 @@ func (w *work) record(result *Result, took time.Duration) *audit.Record {
 		Version:   w.tool.Version.String(),
 		Outcome:   result.outcome(),
 		Approved:  w.call.Continuation.By,
+		Rule:      w.call.Continuation.Rule,
+		Request:   requestOf(result.Err),
+		Key:       w.repeats,
 		Duration:  took,
 		Bytes:     len(result.Body),
 	}
@@ -114,6 +117,16 @@ func (w *work) record(result *Result, took time.Duration) *audit.Record {
 	w.effect.AddTo(r)
 	w.effect.Complete(r, result.Err == nil)
 	return r
+}
+
+// requestOf returns the id of the approval request that an error names.
+func requestOf(e *contract.Error) string {
+	if e == nil {
+		return ""
+	}
+	about, _ := e.Details["approval"].(map[string]any)
+	id, _ := about["id"].(string)
+	return id
 }
 
 // auditTimeout is how long a record may take to reach the disk.

@@ -51,6 +51,8 @@ const toolYAML = `
 name: note
 title: Note
 description: Keeps a note.
+summary: "Note {text} in {path}[, {times} times]"
+target: "{path}"
 hints: {readOnly: false, destructive: false, idempotent: false, openWorld: false}
 rate: 3/min
 approval: {required: true, window: 1h}
@@ -96,6 +98,7 @@ type rig struct {
 	trail   []string
 	records []audit.Record
 	durable []bool
+	asked   approval.Subject // the last one that passed, or did not
 	logged  bytes.Buffer
 
 	handler   func(ctx context.Context, in noteIn) (noteOut, error)
@@ -107,6 +110,7 @@ type rig struct {
 
 func (r *rig) Pass(_ context.Context, s approval.Subject, _ approval.Asker) (approval.Passed, error) {
 	r.trail = append(r.trail, "approval "+string(s.Arguments))
+	r.asked = s
 	return approval.Passed{}, r.passErr
 }
 
@@ -265,6 +269,20 @@ func TestRateComesBeforeEverythingElse(t *testing.T) {
 	}
 	if other := r.callAs(t, context.Background(), "bob", good); other.Err != nil {
 		t.Errorf("another caller is limited too: %s", other.Body)
+	}
+}
+
+// late is a limiter that adds what a call was late.
+type late struct{}
+
+func (late) Allow(context.Context, string, ratelimit.Rate, time.Time) (time.Duration, error) {
+	return time.Minute + time.Millisecond, nil
+}
+
+func TestNobodyIsToldToWaitLongerThanThePeriod(t *testing.T) {
+	r := newRig(t, func(o *engine.Options) { o.Limiter = late{} })
+	if got := r.call(t, good); !strings.Contains(string(got.Body), `"retry_after":60`) {
+		t.Errorf("got %s", got.Body)
 	}
 }
 

@@ -43,6 +43,7 @@ func (w *work) replay(ctx context.Context, args *jsontree.Value) (answer jsontre
 		return answer, contract.Errorf(contract.Invalid, "This server does not store idempotency keys; call %s without one", w.tool.Name)
 	}
 	w.request = w.digest(args)
+	w.repeats = w.keyDigest()
 	limited := w.engine.withDeadline(ctx, w.timeout(), w.caller(), w.call.Grant, nil)
 	defer limited.cancel()
 	kept, found, err := w.find(limited)
@@ -68,6 +69,13 @@ func (w *work) find(ctx context.Context) (kept []byte, found bool, err error) {
 func (w *work) digest(args *jsontree.Value) string {
 	sum := sha256.Sum256(append([]byte(strconv.Itoa(w.tool.Version.Major)+"\n"), args.Canonical()...))
 	return hex.EncodeToString(sum[:])
+}
+
+// keyDigest identifies the key and the content of a call in audit records.
+func (w *work) keyDigest() string {
+	id := w.id()
+	sum := sha256.Sum256([]byte(id.Owner + "\x00" + id.Tool + "\x00" + id.Key + "\x00" + w.request))
+	return hex.EncodeToString(sum[:10])
 }
 
 func (w *work) id() idempotency.ID {

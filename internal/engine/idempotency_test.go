@@ -104,6 +104,9 @@ func TestRepeat(t *testing.T) {
 		if diff := cmp.Diff([]string{"path"}, r.trail); diff != "" {
 			t.Errorf("trail of the repeat: %s", diff)
 		}
+		if key := r.records[0].Key; key == "" || r.records[1].Key != key {
+			t.Errorf("the records have the keys %q and %q, want one", key, r.records[1].Key)
+		}
 		if last := r.records[1]; last.Outcome != "replayed" || r.durable[1] || r.observers[1] != "demo/note replayed" {
 			t.Errorf("recorded %+v, durable %v, observed %v", last, r.durable, r.observers)
 		}

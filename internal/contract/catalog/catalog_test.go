@@ -138,8 +138,8 @@ func TestPromises(t *testing.T) {
 	}
 	for tool, want := range map[string]string{
 		"booster/hello":              "version 1.0.1 · read-only · idempotent · public · 100/min per caller · usually within 100ms, at most 5s",
-		"booster/write_memory_entry": "version 1.0.1 · writes · not idempotent · needs approval · entry at most 10KiB · usually within 100ms, at most 5s",
-		"tasks/list_tasks":           "version 1.2.0 · read-only · idempotent · callers with a token: only their own user_id · answers of at most 48KiB, continued with nextCursor · usually within 200ms, at most 5s",
+		"booster/write_memory_entry": "version 1.1.2 · writes · not idempotent · needs approval · entry at most 10KiB · usually within 100ms, at most 5s",
+		"tasks/list_tasks":           "version 1.3.0 · read-only · idempotent · callers with a token: only their own user_id · answers of at most 48KiB, continued with nextCursor · usually within 200ms, at most 5s",
 	} {
 		set := chosen[0]
 		if strings.HasPrefix(tool, "tasks/") {

@@ -9,18 +9,15 @@ package approval
 import (
 	"cmp"
 	"context"
-	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
-	"remit/internal/engine/identity"
 	"remit/internal/engine/passkey"
 	"remit/internal/visible"
 )
@@ -51,17 +48,20 @@ type Subject struct {
 	Workspace string // where the call would take effect
 	Principal string // who calls
 	Owner     string // what the approval is bound to besides; see engine.Call.Owner
-	Frontend  string // the front end that received the call
+	Origin
 	Tool      string // "set/name"
 	Version   string // of the contract, for people
 	Digest    string // of the contract, for Key
 	Arguments []byte // canonical JSON
 	// Window is how long a request, and then its answer, stays valid; zero is DefaultWindow.
 	Window  time.Duration
-	Summary string    // the call in words, for the person who decides
+	Summary string    // the call in one sentence, for the person who decides
+	Target  string    // what the call changes, such as a file; "" if the contract does not say
 	Asked   time.Time // when an earlier attempt of the call asked; zero if none did
 	Seen    string    // the state that the question of an earlier attempt showed; "" if none asked
 	Show    Show      // nil if the effect depends on nothing that can change
+	Each    bool      // a person decides about each call: no standing permission counts
+	Linked  bool      // a path among the arguments leads over a link
 }
 
 // show returns the effect of the call; see Show.
@@ -89,7 +89,7 @@ func (s Subject) Key() string {
 func (s Subject) window() time.Duration { return cmp.Or(max(s.Window, 0), DefaultWindow) }
 
 // State is the state of a request. There is no state for expired requests, because that follows
-// from the time.
+// from the time, and none for those that a rule answers: they stay Pending and expire at once.
 type State string
 
 // The states of a request.
@@ -112,6 +112,8 @@ type Request struct {
 	Digest    string
 	Arguments []byte
 	Summary   string
+	Target    string // what the call changes: requests are grouped by it
+	Origin
 	State     State
 	CreatedAt time.Time
 	ExpiresAt time.Time // of the request; once decided, of the answer
@@ -122,22 +124,28 @@ type Request struct {
 	Shown     string    // the Shown.State that the person saw; "" while pending
 	Seal      string    // proves that the decision was made here; see Sealed
 	Proof     string    // the signature of a passkey under the approval, if any; see Signed
+	AskedSeal string    // proves that the question was asked here; see Sealed
 }
 
 // Expired reports whether the request has expired. It is valid until the instant before ExpiresAt.
 func (r Request) Expired(now time.Time) bool { return !now.Before(r.ExpiresAt) }
 
-// Stage returns the state for people: pending, approved, denied, changed, withdrawn, used or
-// expired.
+// Stage returns the state for people: pending, approved, denied, changed, withdrawn, covered, used
+// or expired.
 func (r Request) Stage(now time.Time) string {
 	switch {
 	case !r.UsedAt.IsZero() && r.State == Approved:
 		return "used"
+	case r.State == Pending && !r.DecidedAt.IsZero():
+		return StageCovered
 	case r.UsedAt.IsZero() && r.State != Withdrawn && r.Expired(now):
 		return "expired"
 	}
 	return string(r.State)
 }
+
+// StageCovered is the stage of a request that waited when a rule was made that answers its call.
+const StageCovered = "covered"
 
 // Verdict is the decision of a person.
 type Verdict struct {
@@ -155,13 +163,6 @@ type Verdict struct {
 // MaxPending is how many requests of one principal may be pending at once. Nobody would read more,
 // and an important one would get lost among them.
 const MaxPending = 100
-
-// ListOptions select what List returns.
-type ListOptions struct {
-	All   bool      // include decided and expired requests
-	Limit int       // zero is 100
-	Now   time.Time // the time for Expired
-}
 
 // Store stores requests. What a method has acknowledged survives a crash. Every method is safe for
 // concurrent use, also by several processes. Errors of kind not_found, conflict and invalid are as
@@ -197,8 +198,20 @@ type Store interface {
 	// there are several.
 	Get(ctx context.Context, id string) (Request, error)
 
-	// List returns requests, newest first: those pending and unexpired, or all of them with All.
+	// List returns the requests that o selects, newest first. It returns a contract.Invalid error
+	// if there is no such state or cursor.
 	List(ctx context.Context, o ListOptions) ([]Request, error)
+
+	// WaitingIDs returns the ids of all requests that are pending and unexpired, in no particular
+	// order. It does not read the requests, so it may be called often.
+	WaitingIDs(ctx context.Context, now time.Time) ([]string, error)
+
+	// Waiting counts the requests that wait at this time, by agent, tool and target.
+	Waiting(ctx context.Context, now time.Time) ([]Group, error)
+
+	// Similar returns what was decided about other calls of the same tool by the same principal,
+	// the latest decision first, without arguments.
+	Similar(ctx context.Context, o SimilarOptions) ([]Request, error)
 }
 
 // Describe describes what a call would do, one argument per line, short ones first. It quotes texts
@@ -228,73 +241,7 @@ func (r Request) Wording(s Shown) string {
 	if effect != "" {
 		effect += "\n"
 	}
-	return fmt.Sprintf("%s (%s, contract %s) asks for your approval.\n\n%s%s\nAccept to allow this call once, or decline to refuse it. (Request %s)",
-		r.Summary, r.Tool, r.Version, effect, r.Describe(), r.ID)
-}
-
-// Sealed is a Store that accepts only decisions that were made with the secret. The database may be
-// in a folder that came from elsewhere, such as a clone or an archive, and nothing in it may
-// approve a call in the name of a person.
-type Sealed struct {
-	Store
-	Secret []byte
-}
-
-// Decided discards decisions without a valid seal until it finds one that has it.
-func (s *Sealed) Decided(ctx context.Context, key string, now time.Time) (Request, bool, error) {
-	for {
-		r, found, err := s.Store.Decided(ctx, key, now)
-		if err != nil || !found || s.genuine(r) {
-			return r, found, err
-		}
-		if _, _, err := s.Store.Take(ctx, key, r.Shown, now); err != nil {
-			return r, false, err
-		}
-	}
-}
-
-// Take takes decisions until it finds one with a valid seal. It ignores all others.
-func (s *Sealed) Take(ctx context.Context, key, shown string, now time.Time) (Request, bool, error) {
-	for {
-		r, found, err := s.Store.Take(ctx, key, shown, now)
-		if err != nil || !found || s.genuine(r) {
-			return r, found, err
-		}
-	}
-}
-
-// genuine reports whether the decision was sealed here. A changed one was sealed as an approval.
-func (s *Sealed) genuine(r Request) bool {
-	if r.State == Changed {
-		r.State = Approved
-	}
-	return hmac.Equal([]byte(r.Seal), []byte(s.seal(&r)))
-}
-
-// Decide stores the verdict with its seal. It returns an error if the request shows other arguments
-// than those that its key is bound to.
-func (s *Sealed) Decide(ctx context.Context, id string, v Verdict, now, expires time.Time) (Request, error) {
-	r, err := s.Get(ctx, id)
-	if err != nil {
-		return r, err
-	}
-	call := Subject{Workspace: r.Workspace, Principal: r.Principal, Tool: r.Tool, Digest: r.Digest, Arguments: r.Arguments}
-	if r.Key != call.Key() {
-		return r, contract.Errorf(contract.Conflict,
-			"The stored arguments of request %s do not match its key, so the database was changed from outside; the request cannot be decided", id)
-	}
-	r.State = Denied
-	if v.Approve {
-		r.State = Approved
-	}
-	r.DecidedBy, r.ExpiresAt, r.Shown = v.By, expires, v.Shown
-	v.Seal = s.seal(&r)
-	return s.Store.Decide(ctx, id, v, now, expires)
-}
-
-// seal binds a decision to its call, to what the person saw and to its expiry. Stores keep times in
-// microseconds, so the seal does too.
-func (s *Sealed) seal(r *Request) string {
-	expires := strconv.FormatInt(r.ExpiresAt.UnixMicro(), 10)
-	return identity.Seal(s.Secret, r.ID, r.Key, string(r.State), r.DecidedBy, expires, r.ShownDigest())
+	toolset, tool, _ := strings.Cut(r.Tool, "/")
+	return fmt.Sprintf("A call asks for your approval: %s (%s of the toolset %s, contract %s).\n\n%s%s%s\nRequest %s\nAllow this call once?",
+		visible.Line(r.Summary), tool, toolset, r.Version, r.ReasonLine(), effect, r.Describe(), r.ID)
 }

@@ -21,6 +21,12 @@ type Desk struct {
 	// Passkeys are those that must sign approvals, once one is registered. Nil means that there are
 	// none.
 	Passkeys *passkey.Keys
+	// Rules opens the standing rules; nil without an error while there can be none.
+	Rules func(ctx context.Context) (*Rules, error)
+	// Contract returns the contract of a tool that is served, by the tool's id and its digest.
+	Contract func(tool, digest string) (*contract.Contract, error)
+	// Place returns what the workspace of a request begins with, if its rules are not void.
+	Place func() (string, error)
 }
 
 // Decision is what a person decides about a request.
@@ -75,6 +81,57 @@ func (d *Desk) stillShown(ctx context.Context, r Request, mark string) (string, 
 			"look at it again", r.ID)
 	}
 	return state, err
+}
+
+// Seen is a request as a person has seen it.
+type Seen struct {
+	ID   string
+	Mark string // of the page or the part of a page that showed it; see Request.PageMark
+}
+
+// Outcome is what became of a request that was decided together with others.
+type Outcome struct {
+	Request Request
+	Err     error // nil if it was decided
+}
+
+// MaxTogether is how many requests one call of DecideSeen decides.
+const MaxTogether = 200
+
+// DecideSeen decides about several requests in the same way, each as Decide does; the Mark of the
+// decision does not count. Also a denial needs the mark of each request, so that nobody decides
+// about what they have not seen. The outcomes are in the order of seen: one that cannot be decided
+// does not keep the others from it.
+func (d *Desk) DecideSeen(ctx context.Context, seen []Seen, decision Decision) ([]Outcome, error) {
+	if len(seen) > MaxTogether {
+		return nil, contract.Errorf(contract.Invalid, "%d requests are too many; decide about at most %d together", len(seen), MaxTogether)
+	}
+	store, err := d.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	outcomes := make([]Outcome, len(seen))
+	for i, one := range seen {
+		outcomes[i] = d.decideSeen(ctx, store, one, decision)
+	}
+	return outcomes, nil
+}
+
+func (d *Desk) decideSeen(ctx context.Context, store Store, seen Seen, decision Decision) (o Outcome) {
+	if o.Request, o.Err = store.Get(ctx, seen.ID); o.Err != nil {
+		return o
+	}
+	if _, ok := o.Request.StateOf(seen.Mark); !ok {
+		o.Err = unseenError(&o.Request)
+		return o
+	}
+	decision.Mark = seen.Mark
+	o.Request, o.Err = d.Decide(ctx, o.Request.ID, decision)
+	return o
+}
+
+func unseenError(r *Request) error {
+	return contract.Errorf(contract.Conflict, "The decision does not say what you saw of request %s; look at the request and decide then", r.ID)
 }
 
 // Withdraw takes back an approval that no call has used.
@@ -166,6 +223,10 @@ const recordTimeout = 10 * time.Second
 // conclude writes the audit record of a decision, even if the person has gone meanwhile.
 func conclude(ctx context.Context, effect *audit.Effect, r *Request, failed error) error {
 	DescribeRequest(ctx, r)
+	return concludeEffect(ctx, effect, failed)
+}
+
+func concludeEffect(ctx context.Context, effect *audit.Effect, failed error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
 	return effect.Conclude(ctx, failed)

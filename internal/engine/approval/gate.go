@@ -58,13 +58,15 @@ type Gate struct {
 	OnRequest func(Request, Shown)
 	// Signed means that approvals must be signed with a passkey, at the page of the request.
 	Signed bool
+	Rules  *Rules // the standing rules; nil if there are none
 
 	waiters waiters
 }
 
 // Passed says why a call may run.
 type Passed struct {
-	By   string // for audit.Record.Approved: the id of the request, or audit.ByMode
+	By   string // for audit.Record.Approved: the id of the request, audit.ByRule or audit.ByMode
+	Rule string // the id of the rule that let the call pass, or that denied it; "" if none did
 	Seen string // the state that the person saw when they approved it; "" if nobody was asked
 }
 
@@ -72,13 +74,16 @@ type Passed struct {
 // asked. Otherwise the error is of kind denied, of kind pending with the pending request, of kind
 // unavailable, ErrAnswerPending, that of Show, or that of the context.
 func (g *Gate) Pass(ctx context.Context, s Subject, ask Asker) (Passed, error) {
+	p := &passage{Gate: g, Subject: s}
 	switch g.Mode {
 	case Auto:
+		if settled, err := p.applyRules(ctx); settled && err != nil {
+			return p.passed, err
+		}
 		return Passed{By: audit.ByMode}, nil
 	case Deny:
-		return Passed{}, contract.Errorf(contract.Denied, "This server denies every call that needs approval (--approve deny), so %s was not run", s.Tool)
+		return Passed{}, contract.Errorf(contract.Denied, "This server denies every call that needs approval (the setting approve is deny), so %s was not run", s.Tool)
 	}
-	p := &passage{Gate: g, Subject: s}
 	if settled, err := p.settle(ctx); settled {
 		return p.passed, err
 	}
@@ -107,8 +112,9 @@ type passage struct {
 	*Gate
 	Subject
 	passed  Passed
-	changed bool  // the call was approved, but would have another effect now
-	unshown error // why the client did not show the question
+	allowed []Rule // the permissions that cover the call
+	changed bool   // the call was approved, but would have another effect now
+	unshown error  // why the client did not show the question
 }
 
 // askClient asks through the caller's client and stores the answer. again is true if what the call
@@ -159,7 +165,7 @@ func (g *Gate) await(ctx context.Context, q Request) {
 	look := time.NewTicker(pagePollInterval)
 	defer look.Stop()
 	for {
-		if now, err := g.Store.Get(ctx, q.ID); err != nil || now.State != Pending {
+		if now, err := g.Store.Get(ctx, q.ID); err != nil || now.Stage(g.now()) != string(Pending) {
 			return // the next access to the store reports its failure
 		}
 		select {
@@ -170,9 +176,50 @@ func (g *Gate) await(ctx context.Context, q Request) {
 	}
 }
 
-// settle uses a decision that exists already; false if there is none. An approval for another
-// effect than the call would have now is used up, and does not count.
+// settle uses a decision that exists already; false if there is none: a standing denial, a decision
+// about exactly this call, or a standing permission.
 func (p *passage) settle(ctx context.Context) (bool, error) {
+	if denied, err := p.applyRules(ctx); denied {
+		return true, err
+	}
+	if settled, err := p.useDecision(ctx); settled {
+		return true, err
+	}
+	if len(p.allowed) == 0 {
+		return false, nil
+	}
+	r, passes, err := p.Rules.use(ctx, p.allowed, p.now())
+	if err != nil {
+		return true, storeFailed(ctx, p.Subject, err)
+	}
+	if passes {
+		p.passed = Passed{By: audit.ByRule, Rule: r.ID}
+	}
+	return passes, nil
+}
+
+// applyRules looks up the rules that cover the call. It returns true if a standing denial does, or
+// if they cannot be known.
+func (p *passage) applyRules(ctx context.Context) (denied bool, err error) {
+	p.allowed = nil
+	if p.Rules == nil {
+		return false, nil
+	}
+	found, err := p.Rules.find(ctx, &p.Subject, p.now())
+	switch {
+	case err != nil:
+		return true, storeFailed(ctx, p.Subject, err)
+	case found.denial != nil:
+		p.passed = Passed{Rule: found.denial.ID}
+		return true, found.denial.denial()
+	}
+	p.allowed = found.permissions
+	return false, nil
+}
+
+// useDecision uses a decision about exactly this call; false if there is none. An approval for
+// another effect than the call would have now is used up, and does not count.
+func (p *passage) useDecision(ctx context.Context) (bool, error) {
 	decision, found, err := p.Store.Decided(ctx, p.Key(), p.now())
 	if err != nil {
 		return true, storeFailed(ctx, p.Subject, err)
@@ -208,7 +255,7 @@ func (p *passage) question(ctx context.Context, shown Shown) (Request, error) {
 	q, err := p.Store.Ask(ctx, Request{
 		ID: id, Key: p.Key(),
 		Workspace: p.Workspace, Principal: p.Principal, Tool: p.Tool, Version: p.Version, Digest: p.Digest,
-		Arguments: p.Arguments, Summary: p.Summary,
+		Arguments: p.Arguments, Summary: p.Summary, Target: words(p.Target, maxTarget), Origin: p.public(),
 		State: Pending, CreatedAt: now, ExpiresAt: now.Add(p.window()),
 	})
 	if err != nil {

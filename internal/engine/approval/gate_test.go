@@ -83,7 +83,7 @@ func TestModesWithoutQuestion(t *testing.T) {
 	}
 	deny := &approval.Gate{Mode: approval.Deny, Store: broken}
 	_, err := deny.Pass(t.Context(), subject(), ask)
-	isError(t, err, contract.Denied, "This server denies every call that needs approval (--approve deny), so learning-os/write_file was not run")
+	isError(t, err, contract.Denied, "This server denies every call that needs approval (the setting approve is deny), so learning-os/write_file was not run")
 }
 
 func TestPendingSaysHowToContinue(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"znkr.io/diff"
 
+	"remit/internal/contract"
 	"remit/internal/engine/identity"
 	"remit/internal/visible"
 )
@@ -122,7 +123,7 @@ func (s Shown) Text() string {
 		}
 	}
 	if left > 0 {
-		fmt.Fprintf(&b, "(%d more lines)\n", left)
+		fmt.Fprintf(&b, "(%s)\n", contract.Count(left, "more line"))
 	}
 	return b.String()
 }

@@ -2,6 +2,7 @@ package approval
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"remit/internal/contract"
@@ -86,19 +87,25 @@ func (s *Signed) counts(ctx context.Context, r *Request) (bool, error) {
 	if r.State != Approved {
 		return true, nil // a changed one starts nothing
 	}
-	required, err := s.Passkeys.Required(ctx)
+	return signedBy(ctx, s.Passkeys, r.DecidedBy, r.Proof, func() []passkey.Claim { return []passkey.Claim{claim(s.Passkeys, r)} })
+}
+
+// signedBy reports whether a proof is the signature of a person under one of the claims, or no
+// signature is needed now; then it makes no claims.
+func signedBy(ctx context.Context, people *passkey.Keys, person, proofText string, claims func() []passkey.Claim) (bool, error) {
+	required, err := people.Required(ctx)
 	if err != nil || !required {
 		return err == nil, err
 	}
-	proof, err := passkey.ParseProof(r.Proof)
+	proof, err := passkey.ParseProof(proofText)
 	if err != nil {
 		return false, nil //nolint:nilerr // then nothing is signed
 	}
-	signer, found, err := s.Passkeys.ByID(ctx, proof.Credential)
-	if err != nil || !found || signer.Person != r.DecidedBy {
+	signer, found, err := people.ByID(ctx, proof.Credential)
+	if err != nil || !found || signer.Person != person {
 		return false, err
 	}
-	return proof.Verify(signer.PublicKey, claim(s.Passkeys, r)) == nil, nil
+	return slices.ContainsFunc(claims(), func(c passkey.Claim) bool { return proof.Verify(signer.PublicKey, c) == nil }), nil
 }
 
 // CheckWay returns an error if approvals must be signed with a passkey, which is possible at the

@@ -1,6 +1,7 @@
 package approval_test
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -165,19 +166,73 @@ func (f *fake) Get(ctx context.Context, id string) (approval.Request, error) {
 	return *f.find(func(r approval.Request) bool { return r.ID == found[0] }), nil
 }
 
-func (f *fake) List(ctx context.Context, o approval.ListOptions) ([]approval.Request, error) {
+func (f *fake) WaitingIDs(ctx context.Context, now time.Time) (ids []string, err error) {
 	leave, err := f.enter(ctx)
 	defer leave()
-	if o.Limit == 0 {
-		o.Limit = 100
-	}
-	var list []approval.Request
-	for _, r := range slices.Backward(f.requests) {
-		if o.All || r.State == approval.Pending && !r.Expired(o.Now) {
-			list = append(list, r)
+	for _, r := range f.requests {
+		if r.State == approval.Pending && !r.Expired(now) {
+			ids = append(ids, r.ID)
 		}
 	}
-	// The suite does not always create requests in the order of time.
-	slices.SortStableFunc(list, func(a, b approval.Request) int { return b.CreatedAt.Compare(a.CreatedAt) })
-	return list[:min(o.Limit, len(list))], err
+	return ids, err
+}
+
+func (f *fake) List(ctx context.Context, o approval.ListOptions) ([]approval.Request, error) {
+	if err := approval.CheckState(o.State); err != nil {
+		return nil, err
+	}
+	if _, _, err := approval.ParseCursor(o.After); err != nil && o.After != "" {
+		return nil, err
+	}
+	return f.newest(ctx, cmp.Or(o.Limit, 100), o.Brief, byCreation, func(r approval.Request) bool { return approvaltest.Selects(o, r) })
+}
+
+func (f *fake) Similar(ctx context.Context, o approval.SimilarOptions) ([]approval.Request, error) {
+	return f.newest(ctx, cmp.Or(o.Limit, approval.MaxSimilar), true, byDecision, func(r approval.Request) bool {
+		return r.Principal == o.Principal && r.Tool == o.Tool && r.State != approval.Withdrawn && !r.DecidedAt.IsZero() && !r.DecidedAt.Before(o.Since)
+	})
+}
+
+func byCreation(a, b approval.Request) int {
+	return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), strings.Compare(b.ID, a.ID))
+}
+
+func byDecision(a, b approval.Request) int { return b.DecidedAt.Compare(a.DecidedAt) }
+
+// newest returns the first requests in an order.
+func (f *fake) newest(
+	ctx context.Context, limit int, brief bool, order func(a, b approval.Request) int, fits func(approval.Request) bool,
+) ([]approval.Request, error) {
+	leave, err := f.enter(ctx)
+	defer leave()
+	if err != nil {
+		return nil, err
+	}
+	list := slices.DeleteFunc(slices.Clone(f.requests), func(r approval.Request) bool { return !fits(r) })
+	slices.SortFunc(list, order)
+	list = list[:min(len(list), limit)]
+	for i := range list {
+		if brief {
+			list[i].Arguments = nil
+		}
+	}
+	return list, nil
+}
+
+func (f *fake) Waiting(ctx context.Context, now time.Time) ([]approval.Group, error) {
+	list, err := f.List(ctx, approval.ListOptions{Now: now, Limit: 1000})
+	var groups []approval.Group
+	for _, r := range list {
+		i := slices.IndexFunc(groups, func(g approval.Group) bool {
+			return g.Principal == r.Principal && g.Tool == r.Tool && g.Target == r.Target
+		})
+		if i < 0 {
+			i, groups = len(groups), append(groups, approval.Group{Principal: r.Principal, Tool: r.Tool, Target: r.Target})
+		}
+		groups[i].Count++
+	}
+	slices.SortFunc(groups, func(a, b approval.Group) int {
+		return cmp.Or(b.Count-a.Count, strings.Compare(a.Principal, b.Principal), strings.Compare(a.Tool, b.Tool), strings.Compare(a.Target, b.Target))
+	})
+	return groups, err
 }

@@ -26,8 +26,15 @@ type Record struct {
 	Arguments jsontree.Value
 	Outcome   string // ok, replayed, asked, the kind of failure, Begun, or that of recovery
 	// Approved says what let a call pass that needs approval: the id of the request that a person
-	// approved, ByTerminal, or ByMode. It is "" for all other calls.
+	// approved, ByRule, ByTerminal, or ByMode. It is "" for all other calls.
 	Approved string
+	// Rule is the id of the standing rule that let the call pass, or that denied it.
+	Rule string
+	// Request is the id of the approval request that the call waits for, or that a person denied.
+	Request string
+	// Key is a digest of the idempotency key and the arguments of the call. A call and its repeats
+	// have the same. It is "" for a call without a key.
+	Key string
 	// Call identifies the call, if it may have changed something: records, histories and the outbox
 	// of the database name it.
 	Call string
@@ -38,9 +45,15 @@ type Record struct {
 	// Undone and Unknown are the numbers of the announced changes that were not made, and of those
 	// of which it is not known. All other announced changes of the call were made.
 	Undone, Unknown []int
-	Recovered       bool // the process ended before; another one found out what it had changed
-	Duration        time.Duration
-	Bytes           int // size of the answer
+	// Made are the numbers of the announced changes that a call made although it failed.
+	Made      []int
+	Recovered bool // the process ended before; another one found out what it had changed
+	Duration  time.Duration
+	Bytes     int // size of the answer
+	// Since is where the records ended that Recovery has read. It is not encoded. If a record was
+	// added after that which says what became of the call, this one is not stored; see
+	// RecoveryStorage.
+	Since []Place
 	// InOutbox means that the outbox of the database holds a record of the call, as if it
 	// succeeded. This one takes its place in the chain. It is not encoded.
 	InOutbox bool
@@ -51,6 +64,7 @@ type Record struct {
 // The values of Record.Approved that are no id of a request.
 const (
 	ByMode     = "auto"     // nobody was asked, because the operator has set --approve auto
+	ByRule     = "rule"     // a standing permission of a person; Record.Rule names it
 	ByTerminal = "terminal" // a person said yes at the terminal, about an action that is no call
 )
 
@@ -68,6 +82,14 @@ type Storage interface {
 	Replace(day string, record []byte, call string) error
 }
 
+// RecoveryStorage is a Storage for processes that may take each other for dead: a process may
+// settle a call while another one does so, or ends it.
+type RecoveryStorage interface {
+	// AppendSince appends a durable record, unless one was added since some places that says what
+	// became of the same call. It returns when that is on disk.
+	AppendSince(ctx context.Context, day string, record []byte, since []Place) error
+}
+
 // Log encodes records and passes them to a Storage.
 type Log struct{ Storage Storage }
 
@@ -80,6 +102,9 @@ func (l *Log) Write(ctx context.Context, r *Record, durable bool) error {
 	day := DayOf(record)
 	if r.InOutbox {
 		return l.Storage.Replace(day, record, r.Call)
+	}
+	if s, ok := l.Storage.(RecoveryStorage); ok && len(r.Since) > 0 {
+		return s.AppendSince(ctx, day, record, r.Since)
 	}
 	wait, err := l.Storage.Append(day, record, durable)
 	if err != nil || !durable {
@@ -100,6 +125,12 @@ func CallOf(line []byte) string {
 	}
 	id, _, _ := bytes.Cut(line[at+len(mark):], []byte{'"'})
 	return string(id)
+}
+
+// Settles reports whether a record or line says what became of a call that has begun.
+func Settles(line []byte) bool {
+	at := bytes.LastIndex(line, []byte(`,"outcome":"`)) // arguments come before it
+	return at >= 0 && !bytes.Contains(line[at:], []byte(begunMark)) && !bytes.Contains(line[at:], []byte(`,"unknown":[`))
 }
 
 // timeMark is the beginning of every record, before its time.
@@ -129,6 +160,15 @@ func (r *Record) encode() []byte {
 	if r.Approved != "" {
 		b = appendText(b, "approved", r.Approved)
 	}
+	if r.Rule != "" {
+		b = appendText(b, "rule", r.Rule)
+	}
+	if r.Request != "" {
+		b = appendText(b, "request", r.Request)
+	}
+	if r.Key != "" {
+		b = appendText(b, "key", r.Key)
+	}
 	if r.Call != "" {
 		b = appendText(b, "call", r.Call)
 	}
@@ -141,6 +181,7 @@ func (r *Record) encode() []byte {
 	}
 	b = appendNumbers(b, "undone", r.Undone)
 	b = appendNumbers(b, "unknown", r.Unknown)
+	b = appendNumbers(b, "made", r.Made)
 	if r.Recovered {
 		b = append(b, `,"recovered":true`...)
 	}

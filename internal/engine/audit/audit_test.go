@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -18,6 +19,7 @@ import (
 
 // memoryStorage is a Storage in memory, which seals records like a real one.
 type memoryStorage struct {
+	mu      sync.Mutex
 	days    map[string][]byte
 	last    string
 	durable int
@@ -26,13 +28,20 @@ type memoryStorage struct {
 func (k *memoryStorage) Ready(string) error { return nil }
 
 func (k *memoryStorage) Append(day string, record []byte, _ bool) (func(context.Context) error, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	if k.last == "" {
 		k.last = audit.InitialHash
 	}
 	line := audit.Seal(k.last, record)
 	k.last = audit.HashOf(line)
 	k.days[day] = append(append(k.days[day], line...), '\n')
-	return func(context.Context) error { k.durable++; return nil }, nil
+	return func(context.Context) error {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.durable++
+		return nil
+	}, nil
 }
 
 func (k *memoryStorage) Replace(day string, record []byte, _ string) error {

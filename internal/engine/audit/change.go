@@ -140,13 +140,16 @@ func (s *Step) Report(state State) {
 	}
 }
 
-// AddTo adds the id of the call to its record, with the changes that were not made, and those of
-// which it is not known whether they were.
+// AddTo adds the id of the call to its record, with the changes that were not made, those of which
+// it is not known whether they were, and if the call failed, those that it made nevertheless.
 func (e *Effect) AddTo(r *Record) {
 	if e == nil {
 		return
 	}
 	r.Call, r.Undone, r.Unknown = e.Call, e.steps.in(NotMade), e.steps.in(Unknown)
+	if r.Outcome != "ok" {
+		r.Made = e.steps.in(Made)
+	}
 	if encoded := e.arguments.Load(); encoded != nil && isSame(r.Arguments.Members, e.record.Arguments.Members) {
 		r.encoded = *encoded
 	}

@@ -23,6 +23,7 @@ type AnnouncedCall struct {
 	Time            time.Time // when the call began
 	Steps           []*Announced
 	Concluded       bool   // it has another record, which may leave open whether changes were made
+	succeeded       bool   // that record has the outcome "ok"
 	Settled         bool   // it is known of each step whether it was made, or that nobody can tell
 	line            []byte // its first record; nil once it is settled
 }
@@ -143,8 +144,8 @@ func (c *AnnouncedCall) conclude(record *jsontree.Value) {
 	}
 	c.set(undone, NotMade)
 	c.set(unknown, Unknown)
-	recovered := record.Field("recovered")
-	c.Concluded = true
+	recovered, outcome := record.Field("recovered"), record.Field("outcome")
+	c.Concluded, c.succeeded = true, outcome.Text == "ok"
 	c.Settled = len(unknown) == 0 || recovered.Text == "true"
 	if c.Settled {
 		c.line = nil

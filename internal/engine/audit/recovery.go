@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"remit/internal/contract/jsontree"
@@ -16,6 +17,9 @@ const (
 	Undone = "undone" // none of the announced changes was made
 	Partly = "partly" // some of them were made; the record numbers the others
 	Doubt  = "doubt"  // nobody can tell whether they were made
+	// Settled belongs to a call that has a record with the outcome "ok" already. It only says
+	// whether the changes were made that the other record leaves open.
+	Settled = "settled"
 )
 
 // Finder finds out whether announced changes were made.
@@ -46,35 +50,51 @@ const settleDelay = 6 * time.Second
 // Settle finds out which announced changes of some calls were made, and records it: of those for
 // which isOurs returns true, because their process has ended, or is this one and they have ended
 // without knowing it. Settle reads the records after some places; see Ends. It returns how many
-// calls it recorded, and how many it left for later. No other process may settle the same calls at
-// the same time.
+// calls it recorded, and how many it left for later. If ctx has a deadline, Settle records what it
+// has found out after half of the time, so that it gets on however many calls there are. No other
+// process may settle the same calls at the same time.
 func (r *Recovery) Settle(ctx context.Context, from []Place, isOurs func(*AnnouncedCall) bool) (settled, left int, err error) {
-	s := &settlement{Recovery: r, now: r.Now(), next: from, isOurs: isOurs, decided: map[*Announced]bool{}}
+	s := &settlement{Recovery: r, now: r.Now(), next: from, isOurs: isOurs, decided: map[*Announced]bool{}, byPlace: map[place][]*Announced{}}
 	if _, err := s.read(ctx); err != nil {
 		return 0, 0, err
 	}
-	var problems []error
-	for _, at := range s.places() {
-		if err := s.find(ctx, at); err != nil && !errors.Is(err, ErrBusy) {
-			problems = append(problems, err)
-		}
-		if s.broken {
-			break
-		}
-	}
+	problems := s.findAll(ctx)
+	var found []*AnnouncedCall
 	for _, call := range s.ledger.Open() {
 		switch {
 		case !isOurs(call):
 		case s.isOpen(call):
 			left++
 		default:
-			if err := r.record(ctx, call); err != nil {
-				return settled, left, errors.Join(append(problems, err)...)
-			}
-			settled++
+			found = append(found, call)
 		}
 	}
-	return settled, left, errors.Join(problems...)
+	settled, err = s.recordAll(ctx, found)
+	return settled, left, errors.Join(append(problems, err)...)
+}
+
+// recordsAtOnce is how many records are stored at once, so that they share a sync.
+const recordsAtOnce = 64
+
+// recordAll records what was found out about calls, and returns how many it recorded.
+func (s *settlement) recordAll(ctx context.Context, calls []*AnnouncedCall) (settled int, err error) {
+	for part := range slices.Chunk(calls, recordsAtOnce) {
+		failed := make([]error, len(part))
+		var all sync.WaitGroup
+		for i, call := range part {
+			all.Go(func() { failed[i] = s.record(ctx, call) })
+		}
+		all.Wait()
+		for _, err := range failed {
+			if err == nil {
+				settled++
+			}
+		}
+		if err := errors.Join(failed...); err != nil {
+			return settled, err
+		}
+	}
+	return settled, nil
 }
 
 // settlement is one run of Settle.
@@ -86,6 +106,26 @@ type settlement struct {
 	broken  bool    // the records could not be read
 	isOurs  func(*AnnouncedCall) bool
 	decided map[*Announced]bool
+	byPlace map[place][]*Announced // the first changes of the ledger
+	sorted  int                    // how many
+}
+
+// findAll finds out which changes were made, as long as there is time.
+func (s *settlement) findAll(ctx context.Context) (problems []error) {
+	if end, limited := ctx.Deadline(); limited {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(end)/2)
+		defer cancel()
+	}
+	for _, at := range s.places() {
+		if err := s.find(ctx, at); err != nil && !errors.Is(err, ErrBusy) {
+			problems = append(problems, err)
+		}
+		if s.broken || ctx.Err() != nil {
+			break
+		}
+	}
+	return problems
 }
 
 // read reads the records that were added since, and returns the calls that they are about.
@@ -143,10 +183,7 @@ func (s *settlement) places() (list []place) {
 // up to the last that is known to be made: what follows cannot be told yet.
 func (s *settlement) changes(at place) (list []*Announced) {
 	busy, made := false, 0
-	for _, a := range s.ledger.Changes {
-		if placeOf(a) != at {
-			continue
-		}
+	for _, a := range s.at(at) {
 		list = append(list, a)
 		switch {
 		case a.State == Made:
@@ -162,6 +199,16 @@ func (s *settlement) changes(at place) (list []*Announced) {
 		return list[:made]
 	}
 	return list
+}
+
+// at returns all changes of a place, in the order of their records.
+func (s *settlement) at(at place) []*Announced {
+	for _, a := range s.ledger.Changes[s.sorted:] {
+		of := placeOf(a)
+		s.byPlace[of] = append(s.byPlace[of], a)
+	}
+	s.sorted = len(s.ledger.Changes)
+	return s.byPlace[at]
 }
 
 // find finds out which changes of a place were made. It begins again while others change the place.
@@ -208,7 +255,7 @@ func (s *settlement) hasChanged(ctx context.Context, at place) (bool, error) {
 }
 
 // record records what was found out about a call.
-func (r *Recovery) record(ctx context.Context, c *AnnouncedCall) error {
+func (s *settlement) record(ctx context.Context, c *AnnouncedCall) error {
 	record, err := parseRecord(c.line)
 	if err != nil {
 		return fmt.Errorf("read the record of call %s: %w", c.ID, err)
@@ -232,6 +279,8 @@ func (r *Recovery) record(ctx context.Context, c *AnnouncedCall) error {
 		}
 	}
 	switch {
+	case missing == 0 && c.succeeded:
+		record.Outcome = Settled
 	case missing == 0:
 		record.Outcome = "ok"
 	case made > 0:
@@ -241,8 +290,8 @@ func (r *Recovery) record(ctx context.Context, c *AnnouncedCall) error {
 	default:
 		record.Outcome = Doubt
 	}
-	record.Recovered = true
-	if err := r.Writer.Write(ctx, record, true); err != nil {
+	record.Recovered, record.Since = true, s.next
+	if err := s.Writer.Write(ctx, record, true); err != nil {
 		return fmt.Errorf("record the outcome of call %s: %w", c.ID, err)
 	}
 	return nil
@@ -258,6 +307,7 @@ func parseRecord(line []byte) (*Record, error) {
 	began, err := time.Parse(time.RFC3339Nano, field("time"))
 	return &Record{
 		Time: began, Principal: field("principal"), Frontend: field("frontend"), Client: field("client"), Session: field("session"),
-		Tool: field("tool"), Version: field("version"), Arguments: v.Field("arguments"), Approved: field("approved"), Call: field("call"),
+		Tool: field("tool"), Version: field("version"), Arguments: v.Field("arguments"), Approved: field("approved"), Rule: field("rule"), Key: field("key"),
+		Call: field("call"),
 	}, err
 }

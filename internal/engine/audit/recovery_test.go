@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"remit/internal/contract/jsontree"
@@ -76,7 +78,7 @@ func TestRecovery(t *testing.T) {
 		"the process lives":     {paths: []string{"made"}, alive: true},
 		"the call has ended":    {paths: []string{"not"}, report: []audit.State{audit.Made}, end: true},
 		"it ended not knowing":  {paths: []string{"not"}, end: true, alive: true, want: `"outcome":"undone"`},
-		"it knew a part":        {paths: []string{"not", "made"}, report: []audit.State{audit.Made, audit.Unknown}, end: true, want: `"outcome":"ok"`},
+		"it knew a part":        {paths: []string{"not", "made"}, report: []audit.State{audit.Made, audit.Unknown}, end: true, want: `"outcome":"settled"`},
 		"the store is away":     {paths: []string{"made", "broken"}, left: 1},
 		"too early for network": {paths: []string{"late"}, left: 1},
 	} {
@@ -135,6 +137,52 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
+// slowFinder knows everything, but stops to answer after a number of places.
+type slowFinder struct{ left *int }
+
+func (f slowFinder) Find(
+	ctx context.Context, changes []*audit.Announced, isOpen func(*audit.Announced) bool, _ func(context.Context) error,
+) error {
+	if *f.left--; *f.left < 0 {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	for _, a := range changes {
+		if isOpen(a) {
+			a.State = audit.Made
+		}
+	}
+	return nil
+}
+
+// TestRecoveryGetsOn lets the time of each recovery end before it has found out everything. What it
+// has found out must be recorded, or a recovery with many calls would never end.
+func TestRecoveryGetsOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &chainOf{memoryStorage: memoryStorage{days: map[string][]byte{}}}
+		log := owned{&audit.Log{Storage: c}}
+		const calls, each = 10, 4
+		for i := range calls {
+			e := audit.NewEffect(&audit.Record{Time: time.Date(2026, 1, 9, 10, 0, i, 0, time.UTC), Tool: "t", Outcome: "ok"}, log)
+			if _, err := e.Begin(t.Context(), audit.Change{Store: "fs", Path: strconv.Itoa(i)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, want := range []int{each, each, calls - 2*each} {
+			left := each
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			r := &audit.Recovery{Records: audit.Folder{FS: c.files()}, Writer: log, Now: time.Now, Finder: func(string) audit.Finder {
+				return slowFinder{&left}
+			}}
+			settled, _, err := r.Settle(ctx, nil, func(*audit.AnnouncedCall) bool { return true })
+			if settled != want || (want == each) != errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+				t.Errorf("settled %d calls, want %d: %v", settled, want, err)
+			}
+			cancel()
+		}
+	})
+}
+
 // TestBeginFails checks that a change whose record cannot be stored is known not to be made.
 func TestBeginFails(t *testing.T) {
 	c := &chainOf{fault: errors.New("the disk is full")}
@@ -145,6 +193,41 @@ func TestBeginFails(t *testing.T) {
 	var r audit.Record
 	if e.AddTo(&r); !slices.Equal(r.Undone, []int{1}) || r.Call != e.Call {
 		t.Errorf("the record is %+v", r)
+	}
+}
+
+// TestRecordSaysWhatAFailedCallMade checks that the record of a failed call names the changes that
+// it made: a reader of that record alone must not think that nothing was changed.
+func TestRecordSaysWhatAFailedCallMade(t *testing.T) {
+	for outcome, want := range map[string]string{"ok": "", "unavailable": "[2]"} {
+		c := &chainOf{memoryStorage: memoryStorage{days: map[string][]byte{}}}
+		log := &audit.Log{Storage: c}
+		record := audit.Record{Time: time.Date(2026, 1, 9, 10, 0, 0, 0, time.UTC), Tool: "t", Outcome: "ok"}
+		e := audit.NewEffect(&record, log)
+		for _, state := range []audit.State{audit.NotMade, audit.Made, audit.Unknown} {
+			step, err := e.Begin(t.Context(), audit.Change{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			step.Report(state)
+		}
+		record.Outcome = outcome
+		e.AddTo(&record)
+		before := len(c.text())
+		if err := log.Write(t.Context(), &record, false); err != nil {
+			t.Fatal(err)
+		}
+		last, err := jsontree.ParseTrusted([]byte(c.text()[before:]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if made, ok := last.Get("made"); ok {
+			got = string(made.Append(nil))
+		}
+		if got != want {
+			t.Errorf("%s: the record says that it made %q, want %q: %s", outcome, got, want, c.text()[before:])
+		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"strconv"
@@ -14,17 +13,17 @@ import (
 // Digest is the SHA-256 of a task with all of its columns.
 type Digest [sha256.Size]byte
 
-// The digests of a task that does not exist.
-var (
-	NoTask      = Digest{}                                        // it was not added yet
-	DeletedTask = Digest(bytes.Repeat([]byte{0xff}, sha256.Size)) // it was deleted
-)
+// NoTask is the digest of a task that was not added yet.
+var NoTask = Digest{}
+
+// Deleted returns the digest of a task that was deleted when it had digest d.
+func (d Digest) Deleted() Digest { return sha256.Sum256(d[:]) }
 
 // tasksTable is the table that a TaskChange names.
 const tasksTable = "tasks"
 
-// TaskChange says what a call has changed in the table of tasks. An added task has no Old digest
-// (NoTask), a deleted task no New one (DeletedTask).
+// TaskChange says what a call has changed in the table of tasks. The Old digest of an added task is
+// NoTask, the New one of a deleted task is Old.Deleted(), which a restored task has as Old.
 type TaskChange struct {
 	ID       int64
 	Old, New Digest
@@ -37,11 +36,13 @@ func (c *TaskChange) value() jsontree.Value {
 	if c.Old != NoTask {
 		members = append(members, jsontree.M("old", jsontree.Str(c.Old.String())))
 	}
-	if c.New != DeletedTask {
+	if !c.deletes() {
 		members = append(members, jsontree.M("new", jsontree.Str(c.New.String())))
 	}
 	return jsontree.Obj(members...)
 }
+
+func (c *TaskChange) deletes() bool { return c.New == c.Old.Deleted() }
 
 // String returns the digest as records hold it.
 func (d Digest) String() string { return base64.RawStdEncoding.EncodeToString(d[:]) }
@@ -53,19 +54,24 @@ func parseTaskChange(v *jsontree.Value) (c TaskChange, ok bool) {
 	if err != nil || table.Text != tasksTable {
 		return c, false
 	}
-	c = TaskChange{ID: n, Old: NoTask, New: DeletedTask}
-	for key, digest := range map[string]*Digest{"old": &c.Old, "new": &c.New} {
-		text, given := v.Get(key)
-		if !given {
-			continue
-		}
-		sum, err := base64.RawStdEncoding.DecodeString(text.Text)
-		if err != nil || len(sum) != len(digest) {
-			return c, false
-		}
-		*digest = Digest(sum)
+	c.ID = n
+	if c.Old, ok = parseDigest(v, "old", NoTask); ok {
+		c.New, ok = parseDigest(v, "new", c.Old.Deleted())
 	}
-	return c, true
+	return c, ok
+}
+
+// parseDigest returns the digest in a member of v; missing if there is none.
+func parseDigest(v *jsontree.Value, key string, missing Digest) (Digest, bool) {
+	text, given := v.Get(key)
+	if !given {
+		return missing, true
+	}
+	sum, err := base64.RawStdEncoding.DecodeString(text.Text)
+	if err != nil || len(sum) != len(missing) {
+		return missing, false
+	}
+	return Digest(sum), true
 }
 
 // TaskLedger collects from the records what each task is now. The records of two changes of a task
@@ -91,9 +97,10 @@ type RecordedTask struct {
 
 // change is what a call has made of a task.
 type change struct {
-	now  Digest
-	call string
-	time int64 // microseconds since 1970
+	now     Digest
+	deleted bool
+	call    string
+	time    int64 // microseconds since 1970
 }
 
 // link is a change with what it has replaced.
@@ -109,7 +116,7 @@ func (l *TaskLedger) add(c *TaskChange, call string, at time.Time) {
 		l.Since = at
 	}
 	// The text of the call would keep the whole record in memory.
-	next, known := change{c.New, strings.Clone(call), at.UnixMicro()}, l.tasks[c.ID]
+	next, known := change{c.New, c.deletes(), strings.Clone(call), at.UnixMicro()}, l.tasks[c.ID]
 	switch {
 	case known == nil:
 		if l.tasks == nil {
@@ -127,7 +134,10 @@ func (l *TaskLedger) add(c *TaskChange, call string, at time.Time) {
 // or without lost records.
 func (l *TaskLedger) forget(at time.Time) { *l = TaskLedger{Since: at, Older: true} }
 
-// Take returns what was recorded about a task and removes it; nil if nothing was.
+// Find returns what was recorded about a task; nil if nothing was.
+func (l *TaskLedger) Find(id int64) *RecordedTask { return l.tasks[id] }
+
+// Take is Find. It also removes what was recorded.
 func (l *TaskLedger) Take(id int64) *RecordedTask {
 	task := l.tasks[id]
 	delete(l.tasks, id)
@@ -143,9 +153,10 @@ func (l *TaskLedger) Rest(visit func(id int64, task *RecordedTask)) {
 
 // TaskState is what a task is after all recorded changes.
 type TaskState struct {
-	Digest Digest
-	Call   string // that has made the last change
-	Time   time.Time
+	Digest  Digest
+	Deleted bool
+	Call    string // that has made the last change
+	Time    time.Time
 	// Gap is a call. Before it, the task was changed without a record. "" means no such change.
 	Gap string
 }
@@ -156,7 +167,7 @@ func (t *RecordedTask) State() TaskState {
 	if len(t.loose) > 0 {
 		last, gap = t.connect()
 	}
-	return TaskState{last.now, last.call, time.UnixMicro(last.time).UTC(), gap}
+	return TaskState{last.now, last.deleted, last.call, time.UnixMicro(last.time).UTC(), gap}
 }
 
 // connect orders changes whose records are out of order. The end of a chain is a digest that more

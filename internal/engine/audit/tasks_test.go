@@ -8,13 +8,14 @@ import (
 	"remit/internal/engine/audit"
 )
 
-// digest returns the digest that a letter stands for: 0 is no task yet, x a deleted one.
+// digest returns the digest that a letter stands for: 0 is no task yet, A is a task that was a
+// before it was deleted.
 func digest(letter byte) audit.Digest {
-	switch letter {
-	case '0':
+	switch {
+	case letter == '0':
 		return audit.NoTask
-	case 'x':
-		return audit.DeletedTask
+	case letter < 'a':
+		return audit.Digest{letter + 'a' - 'A'}.Deleted()
 	}
 	return audit.Digest{letter}
 }
@@ -40,16 +41,20 @@ func TestTaskLedger(t *testing.T) {
 	}{
 		"added":                          {changes: []string{"0a"}, want: 'a'},
 		"changed":                        {changes: []string{"0a", "ab", "bc"}, want: 'c'},
-		"deleted":                        {changes: []string{"0a", "ax"}, want: 'x'},
+		"deleted":                        {changes: []string{"0a", "aA"}, want: 'A'},
 		"first records are dropped":      {changes: []string{"ab", "bc"}, want: 'c'},
 		"records are in another order":   {changes: []string{"0a", "ab", "bc", "cd"}, order: []int{0, 3, 2, 1}, want: 'd'},
-		"the last record comes first":    {changes: []string{"0a", "ab", "bx"}, order: []int{2, 1, 0}, want: 'x'},
+		"the last record comes first":    {changes: []string{"0a", "ab", "bB"}, order: []int{2, 1, 0}, want: 'B'},
 		"changed back":                   {changes: []string{"0a", "ab", "ba"}, want: 'a'},
 		"changed back, in another order": {changes: []string{"0a", "ab", "ba", "ac"}, order: []int{0, 3, 1, 2}, want: 'c'},
 		"changed between":                {changes: []string{"0a", "bc"}, want: 'c', gap: "call1"},
 		"changed between, then more":     {changes: []string{"0a", "ab", "cd", "de"}, want: 'e', gap: "call2"},
 		"put back before a change":       {changes: []string{"ab", "ac"}, want: 'c', gap: "call1"},
-		"changed before it was deleted":  {changes: []string{"0a", "bx"}, want: 'x', gap: "call1"},
+		"restored":                       {changes: []string{"0a", "aA", "Aa"}, want: 'a'},
+		"restored without its claim":     {changes: []string{"0a", "aA", "Ab"}, order: []int{2, 0, 1}, want: 'b'},
+		"deleted again":                  {changes: []string{"0a", "aA", "Aa", "aA"}, order: []int{0, 2, 3, 1}, want: 'A'},
+		"changed in the trash":           {changes: []string{"0a", "aA", "Bb"}, want: 'b', gap: "call2"},
+		"changed before it was deleted":  {changes: []string{"0a", "bB"}, want: 'B', gap: "call1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var l audit.Ledger
@@ -60,7 +65,7 @@ func TestTaskLedger(t *testing.T) {
 				l.Add(taskRecord(i, tc.changes[i]))
 			}
 			got := l.Tasks.Take(1).State()
-			if got.Digest != digest(tc.want) || got.Gap != tc.gap || got.Call != fmt.Sprint("call", len(tc.changes)-1) || l.Tasks.Changes != len(tc.changes) {
+			if got.Digest != digest(tc.want) || got.Deleted != (tc.want < 'a') || got.Gap != tc.gap || got.Call != fmt.Sprint("call", len(tc.changes)-1) || l.Tasks.Changes != len(tc.changes) {
 				t.Errorf("got %.8s of %s, gap %q", got.Digest, got.Call, got.Gap)
 			}
 		})

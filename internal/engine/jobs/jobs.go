@@ -168,6 +168,9 @@ func (s *Sealed) seal(t *Task) string {
 	if t.Continuation.By != "" {
 		put("by", t.Continuation.By)
 	}
+	if t.Continuation.Rule != "" {
+		put("rule", t.Continuation.Rule)
+	}
 	for _, key := range slices.Sorted(maps.Keys(t.Answers)) {
 		answer := t.Answers[key]
 		put("answer", key, string(answer.Canonical()))

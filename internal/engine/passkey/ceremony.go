@@ -29,6 +29,7 @@ func (c Claim) challenge(nonce string) []byte {
 // The purposes of claims.
 const (
 	ApprovalPurpose = "approval 1"
+	rulePurpose     = "rule 1"
 	addPurpose      = "passkey add 1"
 	removePurpose   = "passkey remove 1"
 )
@@ -39,6 +40,12 @@ const Approves = "approve"
 // ApprovalClaim is what a passkey signs to approve a request: what the page of the request showed.
 func (k *Keys) ApprovalClaim(request, shown string) Claim {
 	return Claim{ApprovalPurpose, k.Place, request, shown, Approves}
+}
+
+// RuleClaim returns what a passkey signs to make a standing permission from a request. terms is a
+// digest of the permission.
+func (k *Keys) RuleClaim(request, terms string) Claim {
+	return Claim{rulePurpose, k.Place, request, terms}
 }
 
 func (k *Keys) addClaim(person string) Claim { return Claim{addPurpose, k.Place, person} }

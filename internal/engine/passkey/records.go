@@ -107,6 +107,8 @@ func (c *RecordCheck) verify(tool string, args, signed *jsontree.Value) error {
 		purpose, about = removePurpose, id.Text
 	case "approvals/approve":
 		purpose, about = ApprovalPurpose, request.Text
+	case "rules/allow":
+		purpose, about = rulePurpose, request.Text
 	default:
 		return nil // an argument of a tool that happens to have this name
 	}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"remit/internal/contract"
 )
 
 // The URL schemes for the storage of books.
@@ -103,6 +105,14 @@ func (r *resolver) webhook(s *Settings) error {
 	r.record("webhook", u.Scheme+"://"+u.Host+"/***", origin)
 	s.Webhook = text
 	return nil
+}
+
+// webhookFormat resolves the form of the webhook's messages.
+func (r *resolver) webhookFormat(s *Settings) error {
+	return r.parse("webhook_format", func(text string) error {
+		s.WebhookFormat = text
+		return contract.OneOf(text, "json", "slack", "ntfy")
+	})
 }
 
 // withoutPassword masks the password in an address. The password may come before the last @,

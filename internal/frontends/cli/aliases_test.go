@@ -12,7 +12,7 @@ func TestAliases(t *testing.T) {
 	for typed, want := range map[string]string{
 		"tasks ls": "tasks list", "tasks complete": "tasks done", "tasks delete": "tasks rm", "tasks remove": "tasks rm",
 		"tasks new": "tasks add", "tasks create": "tasks add", "tasks update": "tasks edit",
-		"approvals ls": "approvals list", "approvals allow": "approvals approve", "approvals reject": "approvals deny",
+		"approvals ls": "approvals list", "approvals reject": "approvals deny",
 		"books ls": "books list", "books create": "books new", "books add": "books new", "books history": "books log",
 		"books check": "books validate", "token ls": "token list", "token rm": "token revoke", "token delete": "token revoke",
 		"token remove": "token revoke", "token new": "token create", "token add": "token create", "token logout": "token signout",
@@ -58,8 +58,8 @@ func TestSuggestions(t *testing.T) {
 		"ls": `did you mean "files"?`, "start": `did you mean "serve"?`, "run": `did you mean "serve"?`,
 		"mcp": `did you mean "stdio"?`, "check": `did you mean "doctor"?`, "ask": `did you mean "search"?`,
 		"task": `did you mean "tasks"?`, "tokens": `did you mean "token"?`, "se": `did you mean "search" or "serve"?`,
-		"tasks show": `did you mean "list"?`, "tasks lst": `did you mean "list"?`, "tasks delte": `did you mean "delete"?`,
-		"books show": `did you mean "list"?`, "books val": `did you mean "validate"?`, "audit show": `did you mean "list"?`,
+		"tasks lst": `did you mean "list"?`, "tasks delte": `did you mean "delete"?`,
+		"books unarchive": `did you mean "archive"?`, "books val": `did you mean "validate"?`,
 		"completion bsh": `did you mean "bash"?`, "tasks foo": "", "completion foo": "", "tasks ": "",
 	} {
 		path := strings.Split(typed, " ")

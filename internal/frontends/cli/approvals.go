@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os/user"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,37 +29,62 @@ func (p *Program) withApprovals(body func(ctx context.Context, store approval.St
 }
 
 func (p *Program) approvalsList() *cobra.Command {
-	var all bool
+	o := approval.ListOptions{Limit: 1000}
 	c := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Args:    cobra.NoArgs,
 		RunE: p.withApprovals(func(ctx context.Context, store approval.Store, _ []string) error {
-			const limit = 1000
-			requests, err := store.List(ctx, approval.ListOptions{All: all, Now: time.Now(), Limit: limit})
+			if err := approval.CheckState(o.State); err != nil {
+				return usageError{err}
+			}
+			o.Now = time.Now()
+			requests, err := store.List(ctx, o)
 			if err != nil {
 				return err
 			}
-			return p.show(convert(requests, viewOf), func() {
-				p.printRequests(requests)
-				if len(requests) == limit {
-					fmt.Fprintf(p.Stdout, "Only the newest %d are shown.\n", limit)
-				}
-			})
+			return p.show(convert(requests, viewOf), func() { p.printRequests(requests, &o) })
 		}),
 	}
-	c.Flags().BoolVar(&all, "all", false, "include decided and expired requests")
+	c.Flags().BoolVar(&o.All, "all", false, "include decided and expired requests")
+	c.Flags().StringVar(&o.State, "state", "", "only requests in this `state`: "+strings.Join(approval.ListStates(), ", "))
+	c.Flags().StringVar(&o.Agent, "agent", "", "only requests of this `caller`, such as agent:ci")
+	c.Flags().StringVar(&o.Tool, "tool", "", "only requests of this `tool`")
+	c.Flags().StringVar(&o.Text, "text", "", "only requests that contain this `text`: in what they do, the caller's reason or the arguments")
 	return p.withJSON("print as JSON", c)
 }
 
-func (p *Program) printRequests(requests []approval.Request) {
-	t := table{empty: "Nothing waits for approval."}
-	t.add("ID", "STATE", "AGE", "TOOL", "CALLER", "ARGUMENTS")
+// printRequests prints a table of requests; --json has all of each.
+func (p *Program) printRequests(requests []approval.Request, o *approval.ListOptions) {
+	t := table{width: 80, empty: "Nothing waits for approval."}
+	if o.State != "" || o.Agent != "" || o.Tool != "" || o.Text != "" {
+		t.empty = "No request matches."
+	}
+	t.add("ID", "STATE", "AGE", "CALLER", "REQUEST")
 	for _, r := range requests {
-		age := time.Since(r.CreatedAt).Round(time.Second).String()
-		t.add(r.ID, r.Stage(time.Now()), age, r.Tool, r.Principal, string(r.Arguments))
+		t.add(r.ID, r.Stage(time.Now()), age(time.Since(r.CreatedAt)), cut(visible.Line(r.Principal), maxCaller), visible.Line(r.Summary))
 	}
 	t.write(p.Stdout)
+	if len(requests) == o.Limit {
+		fmt.Fprintf(p.Stdout, "Only the newest %d are shown.\n", o.Limit)
+	}
+}
+
+// maxCaller is how many columns the name of a caller takes in the list of requests.
+const maxCaller = 20
+
+// age formats a duration with its largest unit.
+func age(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	default:
+		return fmt.Sprintf("%dd", d/(24*time.Hour))
+	}
 }
 
 func viewOf(r approval.Request) approval.View {
@@ -67,38 +94,143 @@ func viewOf(r approval.Request) approval.View {
 }
 
 func (p *Program) approvalsShow() *cobra.Command {
-	return &cobra.Command{
+	return p.withJSON("print as JSON", &cobra.Command{
 		Use:               "show ID",
 		Args:              exactArgs(1),
 		ValidArgsFunction: p.completeApproval(true),
 		RunE: p.with(func(cmd *cobra.Command, w Workspace, args []string) error {
-			r, err := request(cmd.Context(), w.Desk(), args[0])
+			r, similar, err := requestBeside(cmd.Context(), w.Desk(), args[0])
 			if err != nil {
 				return err
 			}
-			view := viewOf(r)
+			view, effect := viewOf(r), ""
+			view.Similar = approval.Precedents(similar, time.Now())
 			if view.State == string(approval.Pending) {
 				shown, err := w.Desk().Show(cmd.Context(), r, "")
 				if err != nil {
 					view.Unshown = contract.AsError(err).Message
-				} else if text := shown.Text(); text != "" {
-					view.Effect = text
+				} else if effect = shown.Text(); effect != "" {
+					view.Effect = effect
 				}
 			}
-			return writeJSON(p.Stdout, view)
+			return p.show(view, func() { p.printRequest(&r, &view, effect, similar) })
 		}),
+	})
+}
+
+// requestBeside returns a request, and what was decided about similar ones.
+func requestBeside(ctx context.Context, desk *approval.Desk, id string) (r approval.Request, similar []approval.Request, err error) {
+	store, err := desk.Open(ctx)
+	if err != nil {
+		return r, nil, err
+	}
+	if r, err = store.Get(ctx, id); err != nil {
+		return r, nil, err
+	}
+	similar, err = store.Similar(ctx, approval.SimilarTo(r, time.Now()))
+	return r, slices.DeleteFunc(similar, func(s approval.Request) bool { return s.ID == r.ID }), err
+}
+
+// printRequest prints a request for people, and the next step.
+func (p *Program) printRequest(r *approval.Request, view *approval.View, effect string, similar []approval.Request) {
+	fmt.Fprintf(p.Stdout, "%s\n\n", visible.Line(r.Summary))
+	p.printFacts(r, view)
+	if r.CallerReason != "" {
+		fmt.Fprintf(p.Stdout, "\n%s:\n  %s\n", approval.CallerWords, visible.Line(r.CallerReason))
+	}
+	fmt.Fprintf(p.Stdout, "\n%s", r.Describe())
+	switch {
+	case view.Unshown != "":
+		fmt.Fprintf(p.Stdout, "\nWhat the call would do cannot be shown: %s\n", visible.Line(view.Unshown))
+	case effect != "":
+		fmt.Fprintf(p.Stdout, "\n%s", effect)
+	}
+	p.printSimilar(similar)
+	switch view.State {
+	case string(approval.Pending):
+		fmt.Fprintf(p.Stdout, "\n%s\n", p.deciding(r.ID))
+	case string(approval.Approved):
+		fmt.Fprintf(p.Stdout, p.hint("\nThe call has to be repeated to run. To take the approval back: remit approvals withdraw %s\n"), r.ID)
 	}
 }
 
-func (p *Program) decideCommand(verb, alias string, approve bool) *cobra.Command {
+// printFacts prints what Remit knows about a request.
+func (p *Program) printFacts(r *approval.Request, view *approval.View) {
+	var t table
+	t.add("Request", r.ID)
+	t.add("State", view.State)
+	t.add("Caller", r.Principal)
+	t.add("Tool", r.Tool+" "+r.Version)
+	if via := r.Via(); via != "" {
+		t.add("Via", via)
+	}
+	t.add("Asked", p.minute(r.CreatedAt))
+	if !r.DecidedAt.IsZero() {
+		t.add("Decided", p.minute(r.DecidedAt)+" by "+r.DecidedBy)
+	}
+	if r.Reason != "" {
+		t.add("Reason", r.Reason)
+	}
+	if !r.UsedAt.IsZero() {
+		t.add("Used", p.minute(r.UsedAt))
+	} else {
+		t.add("Expires", p.minute(r.ExpiresAt))
+	}
+	t.write(p.Stdout)
+}
+
+// printSimilar prints how similar requests were decided, and the latest of them.
+func (p *Program) printSimilar(similar []approval.Request) {
+	if len(similar) == 0 {
+		return
+	}
+	const shown = 5
+	days := int(approval.SimilarPeriod / (24 * time.Hour))
+	fmt.Fprintf(p.Stdout, "\nSimilar requests in the last %d days: %s\n", days, approval.SimilarText(similar))
+	var t table
+	for _, s := range similar[:min(len(similar), shown)] {
+		t.add("  "+p.minute(s.DecidedAt), string(s.State), visible.Line(s.Summary)+" ("+s.DecidedBy+")")
+	}
+	t.write(p.Stdout)
+}
+
+// deciding names the commands with which a person decides about a request.
+func (p *Program) deciding(id string) string {
+	return fmt.Sprintf(p.hint("To decide: remit approvals approve %[1]s, or remit approvals deny %[1]s"), id)
+}
+
+// printDeciding prints the next step of the person whose command waits for approval. Programs that
+// run commands, such as agents, are not told how to approve.
+func (p *Program) printDeciding(id string) {
+	if id != "" && (p.AskPerson != nil || isTerminal(p.Stderr)) {
+		fmt.Fprintln(p.Stderr, p.deciding(id))
+	}
+}
+
+// requestOf returns the id of the request that a pending call waits for, or "".
+func requestOf(e *contract.Error) string {
+	about, _ := e.Details["approval"].(map[string]any)
+	id, _ := about["id"].(string)
+	return id
+}
+
+func (p *Program) decideCommand(verb string, approve bool, aliases ...string) *cobra.Command {
 	var reason string
+	var standing bool
+	var rule ruleFlags
 	c := &cobra.Command{
 		Use:               verb + " ID",
-		Aliases:           []string{alias},
+		Aliases:           aliases,
 		Args:              exactArgs(1),
 		ValidArgsFunction: p.completeApproval(false),
 		RunE: p.with(func(cmd *cobra.Command, w Workspace, args []string) error {
 			ctx, desk := cmd.Context(), w.Desk()
+			if standing {
+				return p.makeRule(ctx, w, args[0], &rule, false, reason)
+			}
+			if cmd.Flags().Changed("scope") || cmd.Flags().Changed("for") {
+				return usageError{errors.New("--scope and --for belong to --standing")}
+			}
 			asked, err := request(ctx, desk, args[0])
 			decision := approval.Decision{Approve: approve, By: operator(), Via: viaTerminal, Reason: reason}
 			if err == nil {
@@ -120,6 +252,10 @@ func (p *Program) decideCommand(verb, alias string, approve bool) *cobra.Command
 		}),
 	}
 	c.Flags().StringVar(&reason, "reason", "", "reason, stored with the decision; the caller sees it if the call is denied")
+	if !approve {
+		c.Flags().BoolVar(&standing, "standing", false, "also deny the calls that are like it")
+		rule.add(c)
+	}
 	return c
 }
 
@@ -154,7 +290,11 @@ func request(ctx context.Context, desk *approval.Desk, id string) (approval.Requ
 	if err != nil {
 		return approval.Request{}, err
 	}
-	return store.Get(ctx, id)
+	r, err := store.Get(ctx, id)
+	if e, ok := errors.AsType[*contract.Error](err); ok && e.Kind == contract.NotFound {
+		err = contract.Errorf(e.Kind, "%s; \"remit approvals list --all\" lists them", e.Message)
+	}
+	return r, err
 }
 
 // confirmDecision shows a request and its effect to the person at the terminal and lets them type
@@ -173,25 +313,16 @@ func (p *Program) confirmDecision(
 	case err != nil:
 		shown.Title = "What the call would do cannot be shown: " + contract.AsError(err).Message
 	}
-	const typed = 4
-	end := r.ID[max(0, len(r.ID)-typed):]
-	asked := p.Now()
-	answer, err := p.askPerson(ctx, fmt.Sprintf("Request %s\nCaller   %s\nTool     %s %s\n%s\n%s\nType %s, the end of the id, to %s it: ",
-		r.ID, visible.Line(r.Principal), visible.Line(r.Tool), visible.Line(r.Version), r.Describe(), shown.Text(), end, verb))
-	switch {
-	case err != nil:
-	case p.Now().Sub(asked) < approval.MinAnswerTime:
-		err = errors.New("the answer came before a person could read the request, so nothing was decided; type it again")
-	case answer != end:
-		err = fmt.Errorf("%q is not the end of the id, so nothing was decided", visible.Line(answer))
-	}
+	err = p.confirmEnd(ctx, r.ID, verb, fmt.Sprintf("%s\n\nRequest %s\nCaller   %s\nTool     %s %s\n%s%s\n%s",
+		visible.Line(r.Summary), r.ID, visible.Line(r.Principal), visible.Line(r.Tool), visible.Line(r.Version), r.ReasonLine(),
+		r.Describe(), shown.Text()))
 	return r.PageMark(shown.State), err
 }
 
 func (p *Program) printDecision(r approval.Request, approved bool) {
 	if approved {
-		fmt.Fprintf(p.Stdout, "Approved %s: %s may run once with these arguments, until %s.\n",
-			r.ID, r.Tool, r.ExpiresAt.Local().Format(time.DateTime))
+		fmt.Fprintf(p.Stdout, "Approved %s: %s may run once with these arguments, until %s.\n"+
+			"Nothing has run yet: repeat the call now, or tell the agent to.\n", r.ID, r.Tool, r.ExpiresAt.Local().Format(time.DateTime))
 		return
 	}
 	fmt.Fprintf(p.Stdout, "Denied %s: %s was not run.\n", r.ID, r.Tool)

@@ -10,39 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"remit/internal/contract"
-	"remit/internal/contract/jsontree"
 	"remit/internal/engine/audit"
-	"remit/internal/engine/audit/auditindex"
 	"remit/internal/visible"
 )
-
-func (p *Program) auditList() *cobra.Command {
-	var f auditindex.Filter
-	var limit int
-	c := &cobra.Command{
-		Use:        "list",
-		Aliases:    []string{"ls"},
-		SuggestFor: []string{"show"},
-		Args:       cobra.NoArgs,
-		RunE: p.with(func(c *cobra.Command, w Workspace, _ []string) error {
-			if limit < 1 {
-				return usageError{fmt.Errorf("--limit must be at least 1, not %d", limit)}
-			}
-			if err := checkOutcome(f.Outcome); err != nil {
-				return usageError{err}
-			}
-			records, err := w.CallIndex().Latest(c.Context(), f, limit)
-			if err != nil {
-				return err
-			}
-			return p.show(records, func() { p.printRecords(records) })
-		}),
-	}
-	c.Flags().IntVar(&limit, "limit", 50, "list at most this many calls")
-	c.Flags().StringVar(&f.Tool, "tool", "", "only calls of this tool")
-	c.Flags().StringVar(&f.Outcome, "outcome", "", "only this outcome, such as ok, denied or unavailable")
-	return p.withJSON("print as JSON", c)
-}
 
 // outcomes returns the outcomes of calls in the audit log.
 func outcomes() []string {
@@ -59,18 +29,6 @@ func checkOutcome(outcome string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown outcome %q; use one of %s", outcome, strings.Join(known, ", "))
-}
-
-func (p *Program) printRecords(records []jsontree.Value) {
-	t := table{empty: "No calls are on record."}
-	t.add("TIME", "CALLER", "FRONTEND", "TOOL", "OUTCOME", "APPROVED", "TOOK", "ARGUMENTS")
-	for _, r := range records {
-		at, micros, args := r.Field("time"), r.Field("micros"), r.Field("arguments")
-		caller, tool, outcome, approved := r.Field("principal"), r.Field("tool"), r.Field("outcome"), r.Field("approved")
-		t.add(p.moment(at.Text), caller.Text, audit.FrontendOf(&r), audit.CurrentTool(tool.Text), outcome.Text, approved.Text,
-			micros.Text+"µs", string(args.Append(nil)))
-	}
-	t.write(p.Stdout)
 }
 
 // Proof compares tasks, memory files and books with the records.
@@ -97,7 +55,7 @@ func (p *Program) printCut(ctx context.Context, records audit.Reader) error {
 	}
 	cut, err := retained.Cut(ctx)
 	if err == nil && cut.Through != "" {
-		fmt.Fprintf(p.Stdout, "%d older records, up to %s, were dropped (--audit-keep).\n", cut.Records, cut.Through)
+		fmt.Fprintf(p.Stdout, "Dropped (--audit-keep): %s, up to %s.\n", contract.Count(cut.Records, "older record"), cut.Through)
 	}
 	return err
 }
@@ -139,13 +97,13 @@ func verify(ctx context.Context, w Workspace, report func(Progress)) (proved Pro
 		return nil
 	})
 	if broken, ok := errors.AsType[*audit.BrokenError](err); ok {
-		return proved, fmt.Errorf("the audit log is broken at %w (the %d records before it are intact)", broken, count)
+		return proved, fmt.Errorf("the audit log is broken at %w (intact before it: %s)", broken, contract.Count(count, "record"))
 	}
 	if err != nil {
 		return proved, err
 	}
 	if err := w.CheckTip(ctx); err != nil {
-		return proved, fmt.Errorf("the hash chain of %d records is intact, but its end is not: %w", count, err)
+		return proved, fmt.Errorf("the hash chain of %s is intact, but its end is not: %w", contract.Count(count, "record"), err)
 	}
 	proved, err = proof.Compare(ctx, report)
 	proved.Records = count
@@ -156,12 +114,12 @@ func verify(ctx context.Context, w Workspace, report func(Progress)) (proved Pro
 const maxProblems = 20
 
 func (p *Program) printProved(r *Proved) {
-	fmt.Fprintf(p.Stdout, "%d records: the hash chain is intact.\n", r.Records)
+	fmt.Fprintf(p.Stdout, "%s: the hash chain is intact.\n", contract.Count(r.Records, "record"))
 	if r.Changes > 0 && len(r.Problems) == 0 {
-		fmt.Fprintf(p.Stdout, "%s of tasks, memory files and books: each has its record, and each record its change.\n", plural(r.Changes, "change"))
+		fmt.Fprintf(p.Stdout, "%s of tasks, memory files and books: each has its record, and each record its change.\n", contract.Count(r.Changes, "change"))
 	}
 	if r.Running > 0 {
-		fmt.Fprintf(p.Stdout, "%s in progress.\n", plural(r.Running, "call"))
+		fmt.Fprintf(p.Stdout, "%s in progress.\n", contract.Count(r.Running, "call"))
 	}
 	for _, note := range r.Notes {
 		fmt.Fprintf(p.Stdout, "Note: %s\n", visible.Line(note))
@@ -170,6 +128,6 @@ func (p *Program) printProved(r *Proved) {
 		fmt.Fprintf(p.Stdout, "Problem: %s\n", visible.Line(problem))
 	}
 	if more := len(r.Problems) - maxProblems; more > 0 {
-		fmt.Fprintf(p.Stdout, "%s more; list them with --json.\n", plural(more, "problem"))
+		fmt.Fprintf(p.Stdout, "%s more; list them with --json.\n", contract.Count(more, "problem"))
 	}
 }

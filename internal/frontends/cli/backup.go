@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 )
 
@@ -134,16 +135,16 @@ func (r *BackupReport) text() string {
 	rows := []string{}
 	for _, name := range slices.Sorted(maps.Keys(r.Tables)) {
 		if n := r.Tables[name]; n > 0 && name != "task_ids" {
-			rows = append(rows, fmt.Sprintf("%d %s", n, strings.ReplaceAll(name, "_", " ")))
+			rows = append(rows, fmt.Sprintf("%s (%d)", strings.ReplaceAll(name, "_", " "), n))
 		}
 	}
 	if len(rows) == 0 {
 		rows = []string{"nothing"}
 	}
 	t.add("database:", strings.Join(rows, ", "))
-	t.add("memory:", fmt.Sprintf("%d lines", r.Memory))
-	t.add("audit:", fmt.Sprintf("%d records", r.Records))
-	t.add("books:", fmt.Sprintf("%d files and versions", r.Books))
+	t.add("memory:", contract.Count(r.Memory, "line"))
+	t.add("audit:", contract.Count(r.Records, "record"))
+	t.add("books:", contract.Count(r.Books, "file")+", with versions")
 	t.add("keys:", map[bool]string{true: "included, encrypted", false: "not included"}[r.Keys])
 	t.add("size:", size(r.Bytes))
 	var out strings.Builder
@@ -156,6 +157,9 @@ func (p *Program) restoreCommand() *cobra.Command {
 	var yes, keepTokens, withKeys bool
 	c := &cobra.Command{Use: "restore FILE|FOLDER", Args: exactArgs(1)}
 	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if _, err := os.Stat(args[0]); err != nil { // before the workspace is created
+			return fmt.Errorf("open the archive: %w", err)
+		}
 		if into != "" {
 			if err := os.MkdirAll(into, 0o755); err != nil {
 				return fmt.Errorf("create the workspace: %w", err)
@@ -194,7 +198,7 @@ func (p *Program) restoreCommand() *cobra.Command {
 		return errors.Join(p.show(report, func() {
 			fmt.Fprintf(p.Stdout, "Restored to %s.\n", report.Into)
 			if !keepTokens {
-				fmt.Fprintln(p.Stdout, "No token, session or request from before is valid. Create new tokens with \"remit token create\" if agents need them.")
+				fmt.Fprintln(p.Stdout, p.hint("No token, session or request from before is valid. Create new tokens with \"remit token create\" if agents need them."))
 			}
 		}), err)
 	}
@@ -218,7 +222,7 @@ func (p *Program) confirmRestore(ctx context.Context, r *BackupReport, yes, keep
 	}
 	agreed, err := p.confirmPerson(ctx, question+"Restore this?")
 	if errors.Is(err, errNoTerminal) && !keepTokens {
-		return fmt.Errorf("there is no terminal to ask at; add --yes to restore without a question (%w)", err)
+		return errors.New("there is no terminal to ask at; add --yes to restore without a question")
 	}
 	if err == nil && !agreed {
 		err = errNoConsent

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,7 +21,8 @@ func (p *Program) booksCommand() *cobra.Command {
 	c := b.list("books")
 	runsWithoutSubcommand(c)
 	c.PersistentFlags().BoolVar(&p.asJSON, "json", false, "print the result as JSON")
-	c.AddCommand(b.list("list"), b.importing(), b.export(), b.validate(), b.create(), b.log(), b.restore())
+	c.AddCommand(b.list("list"), b.importing(), b.export(), b.validate(), b.create(), b.log(), b.restore(),
+		b.showBook(), b.search(), b.edit(), b.archive(), b.rename(), b.remove())
 	return c
 }
 
@@ -62,7 +64,19 @@ func (b *bookCommands) reported(err error) error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	fmt.Fprintf(b.Stderr, "remit: %s\n", visible.Line(e.Message))
+	message := e.Message
+	id, ok := strings.CutPrefix(message, "Content not found: books/")
+	if ok && e.Kind == contract.NotFound && !strings.Contains(id, "/") {
+		message = fmt.Sprintf("There is no book %q; \"remit books\" lists them", id)
+	}
+	if archived, ok := strings.CutSuffix(message, " is archived, so it cannot be changed; its status is in registry.yaml"); ok {
+		id := strings.TrimPrefix(archived, "The book ")
+		message = fmt.Sprintf("The book %[1]s is archived, so it cannot be changed; make it active first: remit books archive %[1]s --undo", id)
+	}
+	if errors.Is(e.Cause, fs.ErrPermission) {
+		return fmt.Errorf("the books cannot be read or written: %w; run \"remit doctor\"", fs.ErrPermission)
+	}
+	fmt.Fprintf(b.Stderr, "remit: %s\n", visible.Line(message))
 	if e.Cause != nil && (e.Kind == contract.Unavailable || e.Kind == contract.Internal) {
 		fmt.Fprintf(b.Stderr, "Error of the store: %s\n", visible.Line(e.Cause.Error()))
 	}
@@ -70,12 +84,4 @@ func (b *bookCommands) reported(err error) error {
 		fmt.Fprintf(b.Stderr, "Similar paths: %s\n", visible.Line(strings.Join(near, ", ")))
 	}
 	return failure{ExitFailed}
-}
-
-// plural formats a count with its noun: 1 link, 2 links.
-func plural(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -80,7 +80,7 @@ func TestImportKeepsTheTitle(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t)
 	p.has("c/a.md", "# A\n")
-	for _, tc := range []struct{ title, says string }{{"First  one", ""}, {"First one", ""}, {"Second", "The book keeps its title \"First one\"; change it in registry.yaml.\n"}} {
+	for _, tc := range []struct{ title, says string }{{"First  one", ""}, {"First one", ""}, {"Second", "The book keeps its title \"First one\"; change it: remit books edit c01 --title TITLE\n"}} {
 		if _, errOut := p.runs(cli.ExitOK, "books", "import", p.root+"/c", "--book", "c01", "--title", tc.title); errOut != tc.says {
 			t.Errorf("with the title %q it says %q, want %q", tc.title, errOut, tc.says)
 		}
@@ -105,6 +105,14 @@ func TestBooksForScripts(t *testing.T) {
 		{"books export c01", "book_id bytes file"},
 		{"books list", "[book_id created_at lessons status storage_backend title]"},
 		{"books log c01", "[action at by new path size version]"},
+		{"books show c01", "assets book_id bytes changed_at created_at files lesson_paths lessons status storage_backend summaries title"},
+		{"books show c01 lessons/a.md", "book_id content path"},
+		{"books search A", "[file_path line_number matched_line]"},
+		{"books edit c01 --title B", "book_id created_at status storage_backend title"},
+		{"books archive d01", "book_id created_at status storage_backend title"},
+		{"books rename c01 e01", "book_id bytes created_at files status storage_backend title"},
+		{"books rm e01 --yes", "book_id bytes created_at files status storage_backend title"},
+		{"books restore e01", "book_id bytes created_at files status storage_backend title"},
 	} {
 		args := strings.Fields(strings.Replace(tc.args, " c ", " "+p.root+"/c ", 1))
 		if args[1] == "export" {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -21,6 +22,7 @@ type bookChange struct {
 	record    *audit.Record
 	effect    *audit.Effect
 	permitted bool
+	asks      bool // ask at the terminal, also if the tools need no approval
 }
 
 // recorder writes the records of a change before it is made. It implements audit.Writer.
@@ -40,10 +42,15 @@ func (c *bookChange) permit(ctx context.Context, question string, tools ...strin
 		refuse(ctx, who, c.record, err)
 		return err
 	}
-	if approved == audit.ByTerminal {
-		if err := c.requireConsent(ctx, who, c.record, question); err != nil {
+	if approved == audit.ByTerminal || c.asks {
+		err := c.requireConsent(ctx, who, c.record, question)
+		if errors.Is(err, errNoTerminal) && approved != audit.ByTerminal {
+			return errors.New("there is no terminal to ask at; add --yes to go on without a question")
+		}
+		if err != nil {
 			return err
 		}
+		approved = audit.ByTerminal
 	}
 	c.record.Approved = approved
 	c.effect.SetRecord(c.record)
@@ -56,7 +63,7 @@ func (c *bookChange) permit(ctx context.Context, question string, tools ...strin
 func (c *bookChange) check(ctx context.Context, tools []string) (approved string, err error) {
 	command := "remit " + strings.Replace(c.record.Tool, "/", " ", 1)
 	if c.settings.ReadOnly {
-		return "", fmt.Errorf("%s writes to the library, but the workspace is read-only; start it without --read-only", command)
+		return "", fmt.Errorf("%s writes to the library, but the workspace is read-only; \"remit config get read_only --json\" says where that is set", command)
 	}
 	guarded := false
 	for _, name := range tools {
@@ -72,7 +79,7 @@ func (c *bookChange) check(ctx context.Context, tools []string) (approved string
 	case c.settings.Approve == approval.Auto:
 		return audit.ByMode, nil
 	case c.settings.Approve == approval.Deny:
-		return "", contract.Errorf(contract.Denied, "This needs approval, and every such call is denied (--approve deny), so nothing was written")
+		return "", contract.Errorf(contract.Denied, "This needs approval, and every such call is denied (the setting approve is deny), so nothing was written")
 	}
 	asked := approval.Request{Tool: c.record.Tool, Principal: LocalPrincipal}
 	return audit.ByTerminal, c.workspace.Desk().CheckWay(ctx, asked, approval.Decision{Approve: true, By: operator(), Via: viaTerminal})

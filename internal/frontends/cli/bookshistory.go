@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"time"
 
@@ -47,7 +48,7 @@ func (b *bookCommands) printChanges(changes []books.Change) {
 	lines.add("WHEN", "WHO", "WHAT", "PATH", "BEFORE", "AFTER", "SIZE")
 	for _, c := range changes {
 		bytes := size(c.Size)
-		if c.Action == "delete" {
+		if c.New == "" && c.Size == 0 {
 			bytes = ""
 		}
 		lines.add(b.moment(c.At), c.By, c.Action, c.Path, shortHash(c.Old), shortHash(c.New), bytes)
@@ -74,8 +75,14 @@ func shortHash(hash string) string {
 
 func (b *bookCommands) restore() *cobra.Command {
 	var version string
-	c := &cobra.Command{Use: "restore BOOK PATH", Args: exactArgs(2), ValidArgsFunction: b.completeBook()}
+	c := &cobra.Command{Use: "restore BOOK [PATH]", Args: argsBetween(1, 2), ValidArgsFunction: b.completeBook()}
 	c.RunE = b.change("books/restore", func(cmd *cobra.Command, c *bookChange, args []string) error {
+		if len(args) == 1 {
+			if version != "" {
+				return usageError{errors.New("--version needs the path of a file: remit books restore BOOK PATH --version VERSION")}
+			}
+			return b.restoreBook(cmd, c, args[0])
+		}
 		c.about(jsontree.M("book", jsontree.Str(args[0])), jsontree.M("path", jsontree.Str(args[1])))
 		question := fmt.Sprintf("Restore %q of the book %q to version %q?", args[1], args[0], cmp.Or(version, "before the last change"))
 		if err := c.permit(cmd.Context(), question, toolFor(args[1])); err != nil {

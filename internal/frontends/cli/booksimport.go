@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 	"remit/internal/toolsets/books"
 	"remit/internal/visible"
@@ -27,7 +28,7 @@ func (b *bookCommands) importing() *cobra.Command {
 		return b.importFrom(cmd, c, args[0], o)
 	})
 	c.Flags().StringVar(&o.Book, "book", "", "id of the book (default: made from the folder's name)")
-	c.Flags().StringVar(&o.Title, "title", "", "title of the book (default: from book.yaml or the README)")
+	c.Flags().StringVar(&o.Title, "title", "", "title of the book (default: what the archive, a configuration file or the README states)")
 	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "show what would be imported, without writing anything")
 	c.Flags().BoolVar(&o.KeepPaths, "keep-places", false, "keep media files next to the lessons")
 	c.Flags().BoolVar(&o.SkipFailed, "skip-bad", false, "skip files that cannot be imported")
@@ -57,7 +58,7 @@ func (b *bookCommands) importFrom(cmd *cobra.Command, c *bookChange, place strin
 	if err != nil {
 		if written := countFiles(done, "created") + countFiles(done, "updated"); written > 0 {
 			fmt.Fprintf(b.Stderr, "%d of %s are in the book. Run the same command again to continue.\n",
-				written+countFiles(done, "unchanged"), plural(len(done.Files), "file"))
+				written+countFiles(done, "unchanged"), contract.Count(len(done.Files), "file"))
 		}
 		return err
 	}
@@ -75,7 +76,7 @@ func (c *bookChange) permitImport(ctx context.Context, place string, plan books.
 	c.about(jsontree.M("book", jsontree.Str(plan.Book)), jsontree.M("from", jsontree.Str(filepath.Base(place))),
 		jsontree.M("files", jsontree.Int(int64(len(plan.Files)))), jsontree.M("bytes", jsontree.Int(plan.Bytes)))
 	question := fmt.Sprintf("Import %s (%s) from %s into the book %s, %q? Files with the same path are replaced.",
-		plural(len(plan.Files), "file"), size(plan.Bytes), place, plan.Book, plan.Title)
+		contract.Count(len(plan.Files), "file"), size(plan.Bytes), place, plan.Book, plan.Title)
 	return c.permit(ctx, question, tools...)
 }
 
@@ -136,7 +137,7 @@ func (b *bookCommands) reportImport(done books.Imported, o books.ImportOptions) 
 		b.printImported(done)
 	}
 	if wanted := strings.Join(strings.Fields(o.Title), " "); wanted != "" && wanted != done.Title && !stopped && !o.DryRun {
-		fmt.Fprintf(b.Stderr, "The book keeps its title %q; change it in registry.yaml.\n", visible.Line(done.Title))
+		fmt.Fprintf(b.Stderr, b.hint("The book keeps its title %q; change it: remit books edit %s --title TITLE\n"), visible.Line(done.Title), done.Book)
 	}
 	if stopped {
 		fmt.Fprintln(b.Stderr, "Nothing was written. Fix these files, or skip them with --skip-bad.")
@@ -153,12 +154,12 @@ func (b *bookCommands) printImported(done books.Imported) {
 		}
 	}
 	fmt.Fprintf(b.Stdout, "Imported %s (%s) into %s, %q: %s.\n",
-		plural(len(done.Files), "file"), size(done.Bytes), done.Book, visible.Line(done.Title), strings.Join(counts, ", "))
+		contract.Count(len(done.Files), "file"), size(done.Bytes), done.Book, visible.Line(done.Title), strings.Join(counts, ", "))
 	if done.Links > 0 {
-		fmt.Fprintf(b.Stdout, "Updated %s to the new paths.\n", plural(done.Links, "link"))
+		fmt.Fprintf(b.Stdout, "Updated %s to the new paths.\n", contract.Count(done.Links, "link"))
 	}
 	b.printLeft(done)
-	fmt.Fprintf(b.Stdout, "Next, check it: remit books validate %s\n", done.Book)
+	fmt.Fprintf(b.Stdout, b.hint("Next, check it: remit books validate %s\n"), done.Book)
 }
 
 // printLeft lists the first files that were left out.
@@ -186,5 +187,5 @@ func (b *bookCommands) printPlan(done books.Imported) {
 	lines.write(b.Stdout)
 	b.printLeft(done)
 	fmt.Fprintf(b.Stdout, "%s (%s) would go into %s, %q. Nothing was written.\n",
-		plural(len(done.Files), "file"), size(done.Bytes), done.Book, visible.Line(done.Title))
+		contract.Count(len(done.Files), "file"), size(done.Bytes), done.Book, visible.Line(done.Title))
 }

@@ -25,14 +25,14 @@ func (b *bookCommands) list(use string) *cobra.Command {
 		}),
 	}
 	if use == "list" {
-		c.Aliases, c.SuggestFor = []string{"ls"}, []string{"show"}
+		c.Aliases = []string{"ls"}
 	}
 	return c
 }
 
 func (b *bookCommands) printBooks(all []books.Overview) {
 	const empty = "There are no books. Import one: remit books import FOLDER, or create one: remit books new BOOK"
-	lines := table{shrink: 1, colour: b.colours(), empty: empty}
+	lines := table{shrink: 1, colour: b.colours(), empty: b.hint(empty)}
 	lines.add("BOOK", "TITLE", "STATUS", "STORE", "LESSONS", "CREATED")
 	for _, book := range all {
 		lessons := strconv.Itoa(book.Lessons)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"remit/internal/contract"
 	"remit/internal/toolsets/books"
 )
 
@@ -59,5 +60,5 @@ func (b *bookCommands) printFindings(book string, findings []books.Finding, errs
 		lines.paint(0, map[string]paint{"error": red, "warning": yellow}[f.Level])
 	}
 	lines.write(b.Stdout)
-	fmt.Fprintf(b.Stdout, "%s, %s in %s.\n", plural(errs, "error"), plural(len(findings)-errs, "warning"), book)
+	fmt.Fprintf(b.Stdout, "%s, %s in %s.\n", contract.Count(errs, "error"), contract.Count(len(findings)-errs, "warning"), book)
 }

@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,7 +30,7 @@ func (p *Program) callCommand() *cobra.Command {
 		Use:               "call TOOL [key=value ...]",
 		Args:              atLeastOneArg("a tool is missing: remit call TOOL [key=value ...]; \"remit tools\" lists the tools"),
 		ValidArgsFunction: p.completeCall,
-		RunE: p.with(func(cmd *cobra.Command, w Workspace, args []string) error {
+		RunE: p.withSession(func(cmd *cobra.Command, s *session, args []string) error {
 			if cmd.Flags().Changed("json") && strings.TrimSpace(document) == "" {
 				return usageError{errors.New("--json is empty; give a JSON object, or - to read it from stdin")}
 			}
@@ -36,7 +39,12 @@ func (p *Program) callCommand() *cobra.Command {
 					return usageError{errors.New(contract.AsError(err).Message)}
 				}
 			}
-			return p.call(cmd.Context(), w, engine.Call{Tool: args[0], Key: key}, args[1:], document)
+			root, here, err := p.here(cmd)
+			if err != nil {
+				return err
+			}
+			hint := func(given jsontree.Value) { p.pathHint(root, here, given) }
+			return p.call(cmd.Context(), s, engine.Call{Tool: args[0], Key: key}, args[1:], document, hint)
 		}),
 	}
 	c.Flags().StringVar(&document, "json", "", "all arguments as one JSON object, or - to read it from stdin")
@@ -45,24 +53,22 @@ func (p *Program) callCommand() *cobra.Command {
 	return c
 }
 
-func (p *Program) call(ctx context.Context, w Workspace, call engine.Call, pairs []string, document string) error {
-	e := w.Engine()
-	tool, err := e.Find(call.Tool)
+func (p *Program) call(ctx context.Context, s *session, call engine.Call, pairs []string, document string,
+	notFound func(args jsontree.Value),
+) error {
+	tool, err := s.find(ctx, call.Tool)
 	kind := engine.UnknownTool
 	if err == nil {
 		kind = engine.NoCall
 		call.Args, err = p.arguments(tool, pairs, document)
 	}
 	if err != nil {
-		if w.Identity().HasRecords() {
-			e.Refused(ctx, kind, engine.Requester{Principal: LocalPrincipal, Frontend: viaTerminal, Client: "remit/" + p.Version}, call.Tool)
-		}
+		s.refused(ctx, kind, call.Tool)
 		return usageError{err}
 	}
-	call.Principal, call.Frontend, call.Client, call.Peer = LocalPrincipal, "cli", "remit/"+p.Version, terminal{p}
 	call.Dialogue = true // terminal asks at the controlling terminal
 	call.Trace = p.trace()
-	result, err := e.Call(ctx, call)
+	result, err := s.call(ctx, call)
 	if err != nil {
 		return err
 	}
@@ -74,9 +80,26 @@ func (p *Program) call(ctx context.Context, w Workspace, call engine.Call, pairs
 	case result.Err == nil:
 		return nil
 	case result.Err.Kind == contract.Pending:
+		p.printDeciding(requestOf(result.Err))
 		return failure{ExitPending}
-	default:
-		return failure{ExitFailed}
+	case result.Err.Kind == contract.NotFound || result.Err.Kind == contract.Denied:
+		notFound(call.Args)
+	}
+	return failure{ExitFailed}
+}
+
+// pathHint says which path was probably meant, if an argument names a file relative to the current
+// folder: tools take paths from the root of the workspace.
+func (p *Program) pathHint(root, here string, args jsontree.Value) {
+	for _, m := range args.Members {
+		if here == "" || m.Value.Kind != jsontree.String || !filepath.IsLocal(m.Value.Text) {
+			continue
+		}
+		_, fromHere := os.Lstat(m.Value.Text)
+		if _, fromRoot := os.Lstat(filepath.Join(root, m.Value.Text)); fromHere == nil && fromRoot != nil {
+			fmt.Fprintf(p.Stderr, "remit: paths are relative to the workspace %s; try %s\n", root,
+				contract.ShellLine(m.Key+"="+path.Join(here, filepath.ToSlash(m.Value.Text))))
+		}
 	}
 }
 
@@ -116,7 +139,11 @@ func (p *Program) printBody(body []byte) error {
 	return err
 }
 
-func (p *Program) arguments(tool *engine.Tool, pairs []string, document string) (jsontree.Value, error) {
+func (p *Program) arguments(tool toolInfo, pairs []string, document string) (jsontree.Value, error) {
+	schema, err := jsontree.ParseTrusted(tool.Input)
+	if err != nil {
+		return schema, fmt.Errorf("read the schema of the tool: %w", err)
+	}
 	args := jsontree.Obj()
 	if document != "" {
 		parsed, err := p.parseDocument(document)
@@ -129,6 +156,9 @@ func (p *Program) arguments(tool *engine.Tool, pairs []string, document string) 
 		return args, errors.New("--json must be an object when key=value arguments follow")
 	}
 	for _, pair := range pairs {
+		if strings.HasPrefix(pair, "{") {
+			return args, fmt.Errorf("argument %q is not of the form key=value; write --json before a JSON object", pair)
+		}
 		key, text, found := strings.Cut(pair, "=")
 		if !found || key == "" {
 			return args, fmt.Errorf("argument %q is not of the form key=value", pair)
@@ -136,7 +166,7 @@ func (p *Program) arguments(tool *engine.Tool, pairs []string, document string) 
 		if _, twice := args.Get(key); twice {
 			return args, fmt.Errorf("argument %q is given twice", key)
 		}
-		value, err := typed(tool, key, text)
+		value, err := typed(&schema, key, text)
 		if err != nil {
 			return args, err
 		}
@@ -164,10 +194,9 @@ func (p *Program) parseDocument(document string) (jsontree.Value, error) {
 // typed parses a value by its type in the contract. A value that does not parse stays text, and the
 // check of the contract explains what is wrong. Only text that was clearly meant as JSON is
 // rejected here, because this error can say where the JSON is wrong.
-func typed(tool *engine.Tool, key, text string) (jsontree.Value, error) {
-	property := tool.Input.Field("properties")
-	schema := property.Field(key)
-	if kind := schema.Field("type"); kind.Text != "string" && kind.Text != "" {
+func typed(schema *jsontree.Value, key, text string) (jsontree.Value, error) {
+	property := schema.At("properties", key)
+	if kind := property.Field("type"); kind.Text != "string" && kind.Text != "" {
 		v, err := jsontree.Parse([]byte(text))
 		if err == nil {
 			return v, nil
@@ -179,4 +208,26 @@ func typed(tool *engine.Tool, key, text string) (jsontree.Value, error) {
 	v := jsontree.Str(text)
 	v.Raw = v.Append(nil)
 	return v, nil
+}
+
+// callTool calls a tool for a command that prints its answer for people, and returns the answer. An
+// error of the tool is a *refusal. replayed means that the call was made before.
+func (s *session) callTool(ctx context.Context, call engine.Call) (body jsontree.Value, replayed bool, err error) {
+	call.Args.Raw = call.Args.Append(nil)
+	call.Dialogue = true // terminal asks at the controlling terminal
+	result, err := s.call(ctx, call)
+	switch {
+	case err != nil && contract.AsError(err).Kind != contract.NotFound:
+		return body, false, err
+	case err != nil: // it is part of the toolset, so a rule hides it
+		return body, false, fmt.Errorf("%s is not available: the configuration file hides it", call.Tool)
+	}
+	body, err = jsontree.ParseTrusted(result.Body)
+	if err != nil {
+		return body, false, fmt.Errorf("read the answer of %s: %w", call.Tool, err)
+	}
+	if result.Err != nil {
+		return body, false, &refusal{kind: result.Err.Kind, message: body.At("error", "message").Text, request: requestOf(result.Err)}
+	}
+	return body, result.Replayed, nil
 }

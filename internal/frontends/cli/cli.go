@@ -25,6 +25,7 @@ import (
 	"remit/internal/engine/audit/auditindex"
 	"remit/internal/toolsets/books"
 	"remit/internal/toolsets/codebase/knowledge"
+	"remit/internal/toolsets/learning"
 )
 
 // Exit codes of every command.
@@ -58,10 +59,14 @@ type Workspace interface {
 	Code() CodeSearcher
 	// Knowledge returns the index for the search by meaning. The first use opens it.
 	Knowledge() *knowledge.Index
+	// Journal returns the entries of the memory files.
+	Journal() *learning.Journal
 	// Identity returns the tokens of agents and the sign-in of people at the console.
 	Identity() Identity
 	// Library returns the books. The first use opens their store.
 	Library() *books.Library
+	// HasData reports whether something is stored in the database.
+	HasData() bool
 	// PingDatabase checks that the database can be used, if the workspace stores anything there.
 	// Calls open the database themselves, but this error tells the operator more about the cause.
 	PingDatabase(ctx context.Context) error
@@ -77,10 +82,24 @@ type Workspace interface {
 	Close() error
 }
 
+// Opener opens the workspace in this process.
+type Opener func(ctx context.Context) (Workspace, error)
+
 // Program holds what the commands need. Package app fills it in.
 type Program struct {
 	Version string
 	Open    func(ctx context.Context, s Settings, log *slog.Logger) (Workspace, error)
+	// Connect returns a connection to a CommandServer of the workspace in another process that may
+	// act for a process with these settings, or nil if there is none.
+	Connect func(ctx context.Context, s Settings, log *slog.Logger) ServerConn
+	// Bridge serves MCP on a pair of streams with a server in another process. It returns false if
+	// there is none that may act for a process with these settings. If the server ends, Bridge
+	// opens the workspace in this process.
+	Bridge func(ctx context.Context, s Settings, log *slog.Logger, open Opener, in io.Reader, out io.Writer) (bool, error)
+	// AskRoots asks a stdio client that has roots for them, before the workspace of its session is
+	// opened.
+	AskRoots func(ctx context.Context, s Settings, open Opener, in io.Reader, out io.Writer) (*ClientRoots, error)
+
 	Lists   func(s Settings) Lists
 	Catalog func(names ...string) ([]*contract.Set, error) // hidden sets are included only if named
 	Logger  func(w io.Writer, o LogOptions) (*slog.Logger, error)
@@ -96,13 +115,19 @@ type Program struct {
 	// person at the controlling terminal of the process is asked.
 	AskPerson func(ctx context.Context, text string) (string, error)
 
+	// Executable returns the path of this program. If it is nil, hints name the program remit.
+	Executable func() (string, error)
+
 	Args   []string
 	Env    func(string) (string, bool)
 	Stdin  io.Reader
 	Stdout io.Writer
 	Stderr io.Writer
 
-	asJSON bool // the flag --json of the running command
+	asJSON   bool // the flag --json of the running command
+	saidRoot bool // that the workspace was found above the current folder
+	// The folder that the client of a stdio session works in; "" for the current folder.
+	clientFolder string
 }
 
 // usageError reports a wrong command line or configuration.
@@ -127,6 +152,7 @@ func failedIf(failed bool, err error) error {
 // Main runs one command line and returns the exit code.
 func (p *Program) Main(ctx context.Context) int {
 	p.Stdout, p.Stderr = escaping(p.Stdout), escaping(p.Stderr)
+	outputFailure := p.checkOutput()
 	root := p.command()
 	root.InitDefaultCompletionCmd(p.Args...)
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {
@@ -137,6 +163,9 @@ func (p *Program) Main(ctx context.Context) int {
 	root.SetOut(p.Stdout)
 	root.SetErr(p.Stderr)
 	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		err = outputFailure()
+	}
 	var done failure
 	var usage usageError
 	switch {
@@ -147,10 +176,10 @@ func (p *Program) Main(ctx context.Context) int {
 	case errors.Is(err, syscall.EPIPE): // the reader of a pipe, such as head, has ended
 		return ExitFailed
 	case errors.As(err, &usage), isCobraUsage(err):
-		fmt.Fprintf(p.Stderr, "remit: %s\nRun \"%s --help\" for help.\n", message(err), cmd.CommandPath())
+		fmt.Fprintln(p.Stderr, p.errorHint(fmt.Sprintf("remit: %s\nRun \"%s --help\" for help.", message(err), cmd.CommandPath())))
 		return ExitUsage
 	default:
-		fmt.Fprintf(p.Stderr, "remit: %s\n", message(err))
+		fmt.Fprintf(p.Stderr, "remit: %s\n", p.errorHint(message(err)))
 		return ExitFailed
 	}
 }
@@ -187,6 +216,7 @@ func (p *Program) command() *cobra.Command {
 		Version:       p.Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		RunE:          p.showOverview,
 	}
 	runsWithoutSubcommand(root)
 	root.SetVersionTemplate("remit {{.Version}}\n")
@@ -195,15 +225,15 @@ func (p *Program) command() *cobra.Command {
 	root.SetHelpCommand(helpCommand())
 	addSettingFlags(root.PersistentFlags())
 	root.AddCommand(
-		p.serveCommand(), p.stdioCommand(), p.callCommand(), p.toolsCommand(), p.tasksCommand(), p.booksCommand(),
+		p.serveCommand(), p.stdioCommand(), p.callCommand(), p.toolsCommand(), p.tasksCommand(), p.memoryCommand(), p.booksCommand(),
 		p.grepCommand(), p.filesCommand(), p.searchCommand(), p.indexCommand(), p.evalCommand(), p.exportCommand(),
-		group("approvals", p.approvalsList(), p.approvalsShow(), p.decideCommand("approve", "allow", true), p.decideCommand("deny", "reject", false),
-			p.approvalsWithdraw()),
+		group("approvals", p.approvalsList(), p.approvalsShow(), p.decideCommand("approve", true), p.decideCommand("deny", false, "reject"),
+			p.approvalsWithdraw(), p.approvalsAllow(), p.approvalsRules(), p.approvalsRevoke()),
 		group("token", p.tokenCreate(), p.tokenList(), p.tokenRevoke(), p.tokenReset(), p.tokenLink(), p.tokenSessions(), p.tokenSignout()),
-		group("audit", p.auditList(), p.auditVerify()),
+		group("audit", p.auditList(), p.auditShow(), p.auditVerify()),
 		group("contract", p.contractLint(), p.contractNew(), p.contractDiff()),
-		group("config", p.configPrint()),
-		p.backupCommand(), p.restoreCommand(), p.migrateCommand(), p.trustCommand(), p.initCommand(), p.installCommand(),
+		group("config", p.configPrint(), p.configGet(), p.configSet(), p.configUnset(), p.configCheck(), p.configEdit()),
+		p.backupCommand(), p.restoreCommand(), p.migrateCommand(), p.trustCommand(), p.initCommand(), p.installCommand(), p.uninstallCommand(), p.demoCommand(),
 		p.doctorCommand(), p.statusCommand(), p.manCommand(), p.versionCommand(),
 	)
 	root.InitDefaultHelpCmd() // before explain, which adds its text
@@ -214,6 +244,12 @@ func (p *Program) command() *cobra.Command {
 
 // flagError suggests the flag that was probably meant.
 func (p *Program) flagError(cmd *cobra.Command, err error) error {
+	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		want := map[string]string{"int": "a whole number", "bool": "true or false"}[wrong.GetFlag().Value.Type()]
+		if want != "" {
+			err = fmt.Errorf("--%s must be %s, not %q", wrong.GetFlag().Name, want, wrong.GetValue())
+		}
+	}
 	_, name, found := strings.Cut(err.Error(), "unknown flag: --")
 	if !found {
 		return usageError{err}
@@ -296,7 +332,7 @@ func atLeastOneArg(missing string) cobra.PositionalArgs {
 func argsBetween(minArgs, maxArgs int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < minArgs || len(args) > maxArgs {
-			return usageError{fmt.Errorf("got %d arguments; usage: %s %s", len(args), cmd.Parent().CommandPath(), cmd.Use)}
+			return usageError{fmt.Errorf("got %s; usage: %s %s", contract.Count(len(args), "argument"), cmd.Parent().CommandPath(), cmd.Use)}
 		}
 		return nil
 	}
@@ -310,36 +346,59 @@ func group(use string, commands ...*cobra.Command) *cobra.Command {
 	return c
 }
 
-// open opens the workspace that the settings name. If toolsets are given, they replace those of the
-// settings: a command that calls certain tools must have them.
-func (p *Program) open(cmd *cobra.Command, toolsets ...string) (Workspace, error) {
+// prepare resolves the settings of a command and opens its log. If toolsets are given, they replace
+// those of the settings: a command that calls certain tools must have them.
+func (p *Program) prepare(cmd *cobra.Command, toolsets ...string) (Settings, *slog.Logger, error) {
 	settings, err := p.settings(cmd)
 	if err != nil {
-		return nil, usageError{err}
+		return settings, nil, usageError{err}
 	}
 	isServer := cmd.Name() == "serve" || cmd.Name() == "stdio"
 	if isServer {
 		if settings, err = p.settleTrust(cmd, settings); err != nil {
-			return nil, err
+			return settings, nil, err
 		}
 	}
 	if len(toolsets) > 0 {
 		settings.Toolsets = toolsets
 	}
+	if err := settings.checkAccess(cmd); err != nil {
+		return settings, nil, err
+	}
 	if !isServer {
 		settings.Watch = false // setting up file notifications takes too long for a short command
 	}
+	settings.Transient = cmd.Name() == "search"
 	if cmd.Name() == "serve" && settings.Origin("log_level") == FromDefault {
 		settings.LogLevel = slog.LevelInfo // the log is the only view of what a server does
 	}
+	if cmd.Name() == "serve" {
+		settings.Reload = func() (Settings, error) { return p.settings(cmd) }
+		settings.OnHangup = !isTerminal(p.Stderr) // at a terminal, SIGHUP ends the server
+		settings.Level = &slog.LevelVar{}
+		settings.Level.Set(settings.LogLevel)
+	}
 	log, err := p.Logger(p.Stderr, settings.logOptions())
+	if err != nil {
+		return settings, nil, err
+	}
+	p.trustNotice(&settings, isServer)
+	return settings, log, nil
+}
+
+// open opens the workspace that the settings name. The toolsets are those of prepare.
+func (p *Program) open(cmd *cobra.Command, toolsets ...string) (Workspace, error) {
+	settings, log, err := p.prepare(cmd, toolsets...)
 	if err != nil {
 		return nil, err
 	}
-	p.trustNotice(&settings, isServer)
-	w, err := p.Open(cmd.Context(), settings, log)
+	return p.openWith(cmd.Context(), &settings, log)
+}
+
+func (p *Program) openWith(ctx context.Context, s *Settings, log *slog.Logger) (Workspace, error) {
+	w, err := p.Open(ctx, *s, log)
 	if err != nil {
-		return nil, settings.locate(err)
+		return nil, s.locate(err)
 	}
 	return w, nil
 }
@@ -357,29 +416,6 @@ func (p *Program) with(body func(cmd *cobra.Command, w Workspace, args []string)
 		}
 		return errors.Join(body(cmd, w, args), w.Close())
 	}
-}
-
-func (p *Program) configPrint() *cobra.Command {
-	return p.withJSON("print as JSON", &cobra.Command{
-		Use:     "print",
-		Aliases: []string{"show", "list", "ls"},
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			settings, err := p.settings(cmd)
-			if err != nil {
-				return usageError{err}
-			}
-			p.trustNotice(&settings, false)
-			return p.show(settings.values, func() {
-				var t table
-				t.add("SETTING", "FROM", "VALUE")
-				for _, v := range settings.values {
-					t.add(v.Key, string(v.Origin), v.Value)
-				}
-				t.write(p.Stdout)
-			})
-		},
-	})
 }
 
 func (p *Program) versionCommand() *cobra.Command {

@@ -21,8 +21,8 @@ import (
 	"remit/internal/visible"
 )
 
-// Lists reads the stored data of a workspace for shell completion. It creates nothing: where there
-// is no data, a list is empty.
+// Lists reads the stored data of a workspace for shell completion and the overview. It creates
+// nothing: where there is no data, a list is empty.
 type Lists interface {
 	// Tasks returns the newest tasks of a user.
 	Tasks(ctx context.Context, user string, f tasks.Filter, limit int) ([]tasks.Task, error)
@@ -32,6 +32,8 @@ type Lists interface {
 	Tokens(ctx context.Context) ([]identity.Token, error)
 	// Books returns all books.
 	Books(ctx context.Context) ([]books.Book, error)
+	// Processes returns the running processes that use the data folder.
+	Processes(ctx context.Context) ([]Process, error)
 }
 
 const (

@@ -168,10 +168,11 @@ func TestCompletionOfData(t *testing.T) {
 	}
 	p.offers([]string{"books", "import", "--book", ""}, book, listed)
 
-	request := "\tlearning-os/write_memory_entry: Append a memory entry " + `{"entry":{"decision":"SQLite","timestamp":"20…`
-	p.offers([]string{"approvals", "approve", ""}, pending+request, listed)
-	p.offers([]string{"approvals", "deny", ""}, pending+request, listed)
-	p.offers([]string{"approvals", "show", ""}, pending+request, denied+request, listed)
+	const request = "\tlearning-os/write_memory_entry: Append an entry of type stack to "
+	first, second := request+`progress_log.jsonl {"entry":{"deci…`, request+`decisions.jsonl {"entry":{"decisio…`
+	p.offers([]string{"approvals", "approve", ""}, pending+first, listed)
+	p.offers([]string{"approvals", "deny", ""}, pending+first, listed)
+	p.offers([]string{"approvals", "show", ""}, pending+first, denied+second, listed)
 	p.offers([]string{"approvals", "show", pending, ""}, nothing)
 
 	p.offers([]string{"token", "revoke", ""}, "ci\t"+tokens["ci"]+" *:read", listed)
@@ -294,10 +295,11 @@ func TestCompletionOfNames(t *testing.T) {
 		t.Errorf("clients: %q", got)
 	}
 	p.offers([]string{"install", "cursor", ""}, nothing)
-	p.offers([]string{"help", "approvals", ""}, "approve\tAllow a call once", "deny\tDeny a call",
-		"list\tList the requests that wait for a decision", "show\tShow one request in full",
+	p.offers([]string{"help", "approvals", ""}, "allow\tAllow the calls that are like a request, for a limited time",
+		"approve\tAllow a call once", "deny\tDeny a call", "list\tList the requests that wait for a decision",
+		"revoke\tEnd a rule at once and for good", "rules\tList the standing permissions and denials in force", "show\tShow one request in full",
 		"withdraw\tTake back an approval that no call has used", nothing)
-	p.offers([]string{"man", "audit", ""}, "list\tList the latest calls, newest first",
+	p.offers([]string{"man", "audit", ""}, "list\tList the latest calls, newest first", "show\tShow a call, its approval and its repeat",
 		"verify\tCheck that no audit record was altered, removed or inserted", nothing)
 	p.offers([]string{"help", "tasks", "add", ""}, nothing)
 }
@@ -311,7 +313,7 @@ func TestCompletionOfValues(t *testing.T) {
 		"--rate-limits": "on off " + listed, "--embeddings-only": "on off " + listed, "--embeddings": "local " + listed,
 		"--log-level":          "debug info warn error " + listed,
 		"export --format":      "mcp openai responses anthropic gemini openapi markdown " + listed,
-		"search --type":        "pattern rule decision issue " + listed,
+		"search --type":        "pattern rule decision issue all " + listed,
 		"tasks --status":       "open completed " + listed,
 		"tasks list --status":  "open completed " + listed,
 		"tasks add --priority": "low medium high " + listed,
@@ -332,7 +334,7 @@ func TestCompletionOfValues(t *testing.T) {
 	p.offers([]string{"--toolsets", "tasks,context,bo"}, "tasks,context,books\tBooks", "tasks,context,booster\tAI Practitioner Booster",
 		"tasks,context,learning-os\tLearning OS", isList)
 	p.offers([]string{"tasks", "edit", "1", "--clear=due,"}, "due,description", isList)
-	p.offers([]string{"search", "issue", "--type", ""}, "pattern", "rule", "decision", "issue", listed)
+	p.offers([]string{"search", "issue", "--type", ""}, "pattern", "rule", "decision", "issue", "all", listed)
 	scopes := completes(t, nil, "token", "create", "--scopes", "tasks:read,")
 	if strings.Join(scopes[:3], " ") != "tasks:read,*:read tasks:read,*:write tasks:read,books:read" || scopes[len(scopes)-2] != "tasks:read,tasks:write" {
 		t.Errorf("scopes: %q", scopes)

@@ -150,7 +150,7 @@ func brackets(data []byte) int {
 // have no effect. Errors give the position and never quote the text of the file, which may not be a
 // configuration file at all.
 func readConfig(name string, asked bool) (configFile, error) {
-	file := configFile{name: name, settings: map[string]string{}, positions: map[string]*token.Position{}}
+	file := newConfigFile(name)
 	data, err := readFile(name, asked)
 	if errors.Is(err, fs.ErrNotExist) && !asked {
 		return file, nil

@@ -160,7 +160,7 @@ func TestConfigStaysWithin(t *testing.T) {
 	if err := file.checkWithin("/work"); err != nil {
 		t.Error(err)
 	}
-	for _, key := range []string{"identity", "oidc_issuer", "oidc_audience", "oidc_user", "webhook", "tls_cert", "tls_key", "behind_proxy", "keys"} {
+	for _, key := range []string{"identity", "oidc_issuer", "oidc_audience", "oidc_user", "webhook", "webhook_format", "tls_cert", "tls_key", "behind_proxy", "keys"} {
 		for _, value := range []string{"inside/it", "https://elsewhere.example", ""} {
 			file := configFile{name: "remit.yaml", settings: map[string]string{key: value}}
 			err := file.checkOperatorOnly()
@@ -284,7 +284,7 @@ func TestHiddenCharacters(t *testing.T) {
 		addSettingFlags(flags)
 		variable := func(name string) (string, bool) { return "a\u202eb", name == s.variable() }
 		want := s.variable() + `: "a\u202eb" has characters that cannot be seen; remove them`
-		if _, err := (&Program{Env: variable}).resolve(flags); err == nil || err.Error() != want {
+		if _, err := (&Program{Env: variable}).resolve(&resolver{flags: flags, env: variable}); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 		if s.fallback == "false" {
@@ -295,7 +295,8 @@ func TestHiddenCharacters(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := "--" + s.flag() + `: "` + visible.Line(hidden) + `" has characters that cannot be seen; remove them`
-			if _, err := (&Program{Env: func(string) (string, bool) { return "", false }}).resolve(flags); err == nil || err.Error() != want {
+			empty := func(string) (string, bool) { return "", false }
+			if _, err := (&Program{Env: empty}).resolve(&resolver{flags: flags, env: empty}); err == nil || err.Error() != want {
 				t.Errorf("%v, want %s", err, want)
 			}
 		}
@@ -303,7 +304,7 @@ func TestHiddenCharacters(t *testing.T) {
 	flags := pflag.NewFlagSet("remit", pflag.ContinueOnError)
 	addSettingFlags(flags)
 	database := func(name string) (string, bool) { return "postgres://a:secret@b/\u200b", name == "REMIT_DATABASE" }
-	if _, err := (&Program{Env: database}).resolve(flags); err == nil || strings.Contains(err.Error(), "secret") {
+	if _, err := (&Program{Env: database}).resolve(&resolver{flags: flags, env: database}); err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("the error shows a password: %v", err)
 	}
 }
@@ -325,7 +326,7 @@ func settled(t *testing.T, text string) (Settings, error) {
 	if err := flags.Set("root", root); err != nil {
 		t.Fatal(err)
 	}
-	settings, err := (&Program{Env: trustingAll}).resolve(flags)
+	settings, err := (&Program{Env: trustingAll}).resolve(&resolver{flags: flags, env: trustingAll})
 	if err != nil {
 		err = &shortened{strings.ReplaceAll(err.Error(), root+string(filepath.Separator), "")}
 	}

@@ -56,7 +56,7 @@ func (p *Program) reportFindings(sets []*contract.Set) error {
 	}
 	return failedIf(len(findings) > 0, p.show(findings, func() {
 		if len(findings) == 0 {
-			fmt.Fprintf(p.Stdout, "%d contracts, no findings.\n", count)
+			fmt.Fprintf(p.Stdout, "%s, no findings.\n", contract.Count(count, "contract"))
 		}
 		for _, f := range findings {
 			fmt.Fprintln(p.Stdout, f)
@@ -68,7 +68,7 @@ func (p *Program) contractNew() *cobra.Command {
 	return &cobra.Command{
 		Use:               "new DIR NAME",
 		Aliases:           []string{"create"},
-		Args:              cobra.ExactArgs(2),
+		Args:              exactArgs(2),
 		ValidArgsFunction: folders,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return p.scaffold(args[0], args[1])
@@ -116,7 +116,7 @@ func createFile(name string, content []byte) error {
 func (p *Program) contractDiff() *cobra.Command {
 	return p.withJSON("print as JSON", &cobra.Command{
 		Use:               "diff OLD NEW",
-		Args:              cobra.ExactArgs(2),
+		Args:              exactArgs(2),
 		ValidArgsFunction: files(0, 2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return p.diff(args[0], args[1])

@@ -72,7 +72,7 @@ func (p *Program) runChecks(cmd *cobra.Command, thorough bool) []Check {
 			message(err),
 			"Correct the setting; \"remit init\" writes a file that explains every setting.",
 		})
-		return append(checks, p.checkClients()...)
+		return append(checks, p.checkClients("")...)
 	}
 	checks = append(checks, checkConfiguration(&settings), checkWorkspace(&settings))
 	checks = append(checks, checkData(&settings)...)
@@ -82,7 +82,7 @@ func (p *Program) runChecks(cmd *cobra.Command, thorough bool) []Check {
 	checks = slices.DeleteFunc(checks, func(c Check) bool {
 		return slices.ContainsFunc(opened, func(own Check) bool { return own.Name == c.Name })
 	})
-	return slices.Concat(checks, opened, p.checkClients())
+	return slices.Concat(checks, opened, p.checkClients(settings.Root))
 }
 
 // checkOpened opens the workspace and runs its own checks.
@@ -113,13 +113,13 @@ func checkConfiguration(s *Settings) Check {
 	}
 	if len(s.Untrusted) > 0 {
 		c.Status = StatusWarn
-		c.Finding = fmt.Sprintf("%s is not trusted, so %d of its entries are not in force: %s", s.Config, len(s.Untrusted),
+		c.Finding = fmt.Sprintf("%s is not trusted, so these entries are not in force: %s", s.Config,
 			strings.Join(convert(s.Untrusted, Entry.String), ", "))
 		c.Fix = "Review them with \"remit trust\", or remove them from the file."
 	}
 	if len(s.TrustedAll) > 0 {
 		c.Status = StatusWarn
-		c.Finding = fmt.Sprintf("REMIT_TRUST=all puts %d entries of %s in force, which nobody has reviewed: %s", len(s.TrustedAll), s.Config,
+		c.Finding = fmt.Sprintf("REMIT_TRUST=all puts entries of %s in force that nobody has reviewed: %s", s.Config,
 			strings.Join(convert(s.TrustedAll, Entry.String), ", "))
 		c.Fix = fmt.Sprintf("Set REMIT_TRUST=%s, which allows only these entries, or review them with \"remit trust\".", digestOf(s.asked))
 	}
@@ -159,7 +159,7 @@ func (p *Program) printChecks(checks []Check, failed, warned int) error {
 // printFix prints a problem and its fix, wrapped to the width of the terminal.
 func (p *Program) printFix(c Check) {
 	maxWidth := widthOf(p.Stdout)
-	for i, line := range slices.Concat(wrapped(c.Name+": "+c.Finding+".", maxWidth-2), wrapped(c.Fix, maxWidth-2)) {
+	for i, line := range slices.Concat(wrapped(c.Name+": "+c.Finding+".", maxWidth-2), wrapped(p.hint(c.Fix), maxWidth-2)) {
 		lead := "  "
 		if i == 0 {
 			lead = "- "

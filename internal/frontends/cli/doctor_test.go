@@ -95,7 +95,7 @@ func TestDoctorFinds(t *testing.T) {
 		{"a broken file", "configuration", `unknown key "aprove"`, StatusFail, func(t *testing.T, p *person) {
 			put(t, p.root, "remit.yaml", "aprove: ask\n")
 		}},
-		{"a file that loosens", "configuration", "so 1 of its entries are not in force: approve: auto", StatusWarn, func(t *testing.T, p *person) {
+		{"a file that loosens", "configuration", "so these entries are not in force: approve: auto", StatusWarn, func(t *testing.T, p *person) {
 			put(t, p.root, "remit.yaml", "approve: auto\n")
 		}},
 		{"a data folder that is a file", "data", "is not a folder", StatusFail, func(t *testing.T, p *person) {

@@ -35,6 +35,11 @@ func isFile(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
+func isFolder(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
+}
+
 // wrapped breaks text into lines of at most maxWidth columns. It does not break lines if maxWidth
 // is below 20.
 func wrapped(text string, maxWidth int) []string {
@@ -63,7 +68,7 @@ func checkWorkspace(s *Settings) Check {
 		}
 	}
 	if s.ReadOnly {
-		c.Finding = s.Root + " can be read; --read-only prevents writes"
+		c.Finding = s.Root + " can be read; the setting read_only prevents writes"
 	} else if err := tryWriting(s.Root); err != nil {
 		return Check{
 			"workspace", StatusWarn,
@@ -80,7 +85,7 @@ func tryWriting(folder string) error {
 	if err != nil {
 		return reasonOf(err)
 	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
+	return errors.Join(f.Close(), os.Remove(f.Name())) //nolint:gosec // it was just created
 }
 
 // reasonOf removes the path or the address from an error, because the message already has it.
@@ -249,26 +254,36 @@ func (p *Program) checkClock() Check {
 	return c
 }
 
-// checkClients checks the entries of Remit in the configuration files of clients.
-func (p *Program) checkClients() []Check {
+// checkClients checks the entries of Remit in the configuration files of clients: those of the
+// user, and those of the project, if root is not "".
+func (p *Program) checkClients(root string) []Check {
 	system, err := clients.NewSystem(runtime.GOOS, p.Env)
 	if err != nil {
 		return []Check{{"clients", StatusWarn, err.Error(), "Set it; \"remit install\" cannot connect a client without it."}}
 	}
+	system.Project = root
 	var checks []Check
 	connected := 0
 	for _, c := range clients.All() {
-		entry, found, err := c.Installed(c.File(system), "remit")
-		switch {
-		case err != nil:
-			checks = append(checks, Check{
-				"client " + c.Name, StatusWarn,
-				err.Error(),
-				"Correct the file there; until then the client may not be able to read it either.",
-			})
-		case found:
-			connected++
-			checks = append(checks, p.checkEntry(c, entry))
+		for _, target := range []*clients.Client{c.InProject(), c} {
+			if target == nil || target.IsInProject() && root == "" {
+				continue
+			}
+			entry, found, err := target.Installed(target.File(system), "remit")
+			switch {
+			case err != nil:
+				checks = append(checks, Check{
+					"client " + c.Name, StatusWarn,
+					err.Error(),
+					"Correct the file there; until then the client may not be able to read it either.",
+				})
+			case found && target.IsInProject():
+				connected++
+				checks = append(checks, checkProjectEntry(c, entry, root))
+			case found:
+				connected++
+				checks = append(checks, p.checkEntry(c, entry))
+			}
 		}
 	}
 	if connected == 0 {
@@ -281,9 +296,34 @@ func (p *Program) checkClients() []Check {
 	return checks
 }
 
+// checkProjectEntry checks that the file of a project starts this program. It starts nothing,
+// because the file may have come with a clone.
+func checkProjectEntry(c *clients.Client, entry clients.Entry, root string) Check {
+	name, again := "client "+c.Name+" (project)", "remit install "+c.Name
+	if entry.Command == "" && entry.URL != "" {
+		return Check{name, StatusOK, "connects to " + withoutPassword(entry.URL), ""}
+	}
+	command, err := entry.Command, error(nil)
+	if filepath.Base(command) == command {
+		command, err = exec.LookPath(command)
+	} else if !filepath.IsAbs(command) {
+		command = filepath.Join(root, filepath.FromSlash(command))
+	}
+	if err != nil || !isFile(command) {
+		return Check{name, StatusFail, "starts " + entry.Command + ", which does not exist or is not on your PATH", again}
+	}
+	if own, err := ownPath(os.Executable); err == nil && samePlace(own, command) {
+		return Check{name, StatusOK, "starts " + entry.Command, ""}
+	}
+	return Check{name, StatusWarn, "starts " + entry.Command + ", which is not this program", again}
+}
+
 // checkEntry checks that a client starts this program.
 func (p *Program) checkEntry(c *clients.Client, entry clients.Entry) Check {
 	name, again := "client "+c.Name, "remit install "+c.Name
+	if c.InProject() != nil {
+		again += " --user"
+	}
 	switch {
 	case entry.Command == "" && entry.URL != "":
 		return Check{name, StatusOK, "connects to " + withoutPassword(entry.URL), ""}

@@ -52,9 +52,8 @@ func (p *Program) eval(ctx context.Context, files []string) error {
 	}
 	for _, m := range measured {
 		if m.Unanswered+m.Missing > 0 {
-			fmt.Fprintf(p.Stderr, "remit: %s: skipped %d questions without an answer; %d answers are not among the "+
-				"documents and count as not found\n",
-				visible.Line(m.Set), m.Unanswered, m.Missing)
+			fmt.Fprintf(p.Stderr, "remit: %s: questions without an answer, skipped: %d; answers that are not among the "+
+				"documents, counted as not found: %d\n", visible.Line(m.Set), m.Unanswered, m.Missing)
 		}
 	}
 	return p.show(measured, func() {
@@ -93,7 +92,7 @@ func (p *Program) evaluateFile(ctx context.Context, name string, report func(Pro
 	}
 	file, err := os.Open(name)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, usageError{fmt.Errorf("file %s does not exist", name)}
+		return nil, fmt.Errorf("file %s does not exist", name)
 	}
 	if err != nil {
 		return nil, err

@@ -24,7 +24,7 @@ func (p *Program) filesCommand() *cobra.Command {
 
 // files prints the names of the files that match args.
 func (g *grepCommands) files(cmd *cobra.Command, args []string) error {
-	glob, err := globFor(args, nil)
+	err := g.selectPaths(cmd, args)
 	if err == nil && g.asJSON && g.null {
 		err = errors.New("--json and --null cannot be combined; give one of them")
 	}
@@ -36,9 +36,13 @@ func (g *grepCommands) files(cmd *cobra.Command, args []string) error {
 	err = g.onCode(cmd, func(ctx context.Context, code CodeSearcher) (err error) {
 		over := g.notice("still listing; press Ctrl-C to stop")
 		defer over()
-		complete, err = code.Files(ctx, glob, func(path string) bool {
+		if err := g.checkPaths(ctx, code); err != nil {
+			return err
+		}
+		complete, err = code.Files(ctx, g.Selection, func(path string) bool {
 			over()
 			count++
+			path = fromHere(g.Folder, path)
 			switch {
 			case g.asJSON:
 				names = append(names, path) // printed at the end
@@ -58,10 +62,14 @@ func (g *grepCommands) files(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if !complete {
+		g.failed = true
 		fmt.Fprintln(g.Stderr, "remit: some folders could not be read, so files may be missing")
 	}
-	if count == 0 {
+	switch {
+	case count == 0:
 		return failure{ExitFailed}
+	case g.failed:
+		return failure{ExitUsage}
 	}
 	return nil
 }

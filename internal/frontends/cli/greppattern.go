@@ -1,24 +1,109 @@
 package cli
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"path"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"unicode"
+
+	"github.com/spf13/cobra"
 
 	"remit/internal/toolsets/codebase"
 	"remit/internal/visible"
 )
 
-// explained prints where the pattern is wrong. It returns other errors unchanged.
-func (g *grepCommands) explained(err error, pattern string) error {
+// query completes the query with what the command line says.
+func (g *grepCommands) query(cmd *cobra.Command, args []string) error {
+	if len(g.Patterns) == 0 {
+		if len(args) == 0 {
+			return errors.New("a pattern is missing; usage: remit grep PATTERN [PATH...]")
+		}
+		g.Patterns, args = args[:1], args[1:]
+	}
+	if err := g.selectPaths(cmd, args); err != nil {
+		return err
+	}
+	if err := g.checkFlags(); err != nil {
+		return err
+	}
+	upper := slices.ContainsFunc(g.Patterns, func(p string) bool { return strings.ContainsFunc(p, unicode.IsUpper) })
+	g.IgnoreCase = (g.IgnoreCase || g.smartCase && !upper) && !g.caseSensitive
+	if g.fixed {
+		g.Patterns = convert(g.Patterns, regexp.QuoteMeta)
+	}
+	if !g.changed("after-context") {
+		g.After = g.context
+	}
+	if !g.changed("before-context") {
+		g.Before = g.context
+	}
+	g.ByTime, g.Reverse = cmp.Or(g.reverseBy, g.sortBy) == "modified", g.reverseBy != ""
+	g.countMatches = g.countMatches || g.count && (g.onlyMatching || g.Multiline)
+	g.Bytes = g.stats || g.asJSON
+	if g.filesOnly || g.count || g.countMatches {
+		g.Before, g.After = 0, 0
+		g.CountOnly = !g.stats && !g.countMatches
+	}
+	return nil
+}
+
+// checkFlags returns an error for flags whose values are invalid or that cannot be combined.
+func (g *grepCommands) checkFlags() error {
+	orders, colours := []string{"path", "modified", "none"}, []string{"auto", "always", "never"}
+	modes := 0
+	for _, on := range []bool{g.filesOnly, g.count || g.countMatches, g.asJSON} {
+		if on {
+			modes++
+		}
+	}
+	switch {
+	case modes > 1:
+		return errors.New("-l, -c and --json cannot be combined; give one of them")
+	case min(g.context, g.Before, g.After, g.Limit, g.PerFile) < 0:
+		return errors.New("-A, -B, -C, --max-count and --max must not be negative")
+	case !slices.Contains(orders, g.sortBy) || g.reverseBy != "" && !slices.Contains(orders, g.reverseBy):
+		return errors.New("--sort and --sortr take path, modified or none")
+	case !slices.Contains(colours, g.colour):
+		return errors.New("--color takes auto, always or never")
+	case g.Limit > 0 && (g.sortBy == "modified" || g.reverseBy != "" || g.countMatches):
+		return errors.New("--max needs the order of paths and lines; leave out --sort, --sortr and --count-matches, or use head")
+	}
+	return nil
+}
+
+// checkPaths prints an error for each PATH that names nothing that is searched, and without a PATH
+// for a current folder below the root that has nothing that is searched, such as node_modules.
+func (g *grepCommands) checkPaths(ctx context.Context, code CodeSearcher) error {
+	if len(g.Paths) == 0 && g.Folder != "" {
+		missing, err := code.Missing(ctx, codebase.Selection{Folder: g.Folder, Paths: []string{"."}})
+		if len(missing) > 0 {
+			g.failed = true
+			fmt.Fprintln(g.Stderr, "remit: this folder has no file that is searched: it is empty, ignored or denied; with --root . it is a workspace of its own")
+		}
+		return err
+	}
+	missing, err := code.Missing(ctx, g.Selection)
+	for _, p := range missing {
+		g.failed = true
+		fmt.Fprintf(g.Stderr, g.hint("remit: %s: no such file, or none that is searched; \"remit files\" lists all files\n"), visible.Line(p))
+	}
+	return err
+}
+
+// explained prints where a pattern is wrong. It returns other errors unchanged.
+func (g *grepCommands) explained(err error) error {
 	var wrong *codebase.PatternError
 	if !errors.As(err, &wrong) {
 		return err
 	}
 	fmt.Fprintf(g.Stderr, "remit: the pattern is wrong at column %d: %s\n%s",
-		wrong.Column, visible.Line(wrong.Reason), caret(pattern, wrong.Column))
+		wrong.Column, visible.Line(wrong.Reason), caret(wrong.Pattern, wrong.Column))
 	return failure{ExitUsage}
 }
 
@@ -34,164 +119,22 @@ func caret(pattern string, column int) string {
 	return fmt.Sprintf("  %s\n  %s^\n", text, strings.Repeat(" ", columns(before)))
 }
 
-// globFor returns one glob for the files that are in any of the paths and match any of the names,
-// or "" for all files.
-func globFor(paths, names []string) (string, error) {
-	var all []string
-	for _, p := range paths {
-		globs, err := pathGlobs(p)
-		if err != nil {
-			return "", err
-		}
-		if globs == nil { // everything
-			all = nil
-			paths = nil
-			break
-		}
-		all = append(all, globs...)
-	}
-	switch {
-	case len(names) == 0:
-		return anyOf(all), nil
-	case len(paths) == 0:
-		for _, name := range names {
-			glob, err := nameGlob(name)
-			if err != nil {
-				return "", err
-			}
-			all = append(all, glob)
-		}
-		return anyOf(all), nil
-	}
-	return globForBoth(paths, names)
-}
-
-// globForBoth returns the glob for files in any of the paths that match any of the names.
-func globForBoth(paths, names []string) (string, error) {
-	var all []string
-	for _, p := range paths {
-		for _, name := range names {
-			if isGlob(p) || strings.Contains(name, "/") {
-				return "", fmt.Errorf("%s and --glob %s cannot be combined; write one glob, such as 'src/**/*.go'", p, name)
-			}
-			glob, err := nameGlob(name)
-			if err != nil {
-				return "", err
-			}
-			all = append(all, path.Clean(p)+"/"+glob)
-		}
-	}
-	return anyOf(all), nil
-}
-
-// pathGlobs returns the globs for a PATH argument, or nil for the whole project.
-func pathGlobs(given string) ([]string, error) {
-	clean := path.Clean(given)
-	switch {
-	case clean == ".":
-		return nil, nil
-	case path.IsAbs(clean) || clean == ".." || strings.HasPrefix(clean, "../"):
-		return nil, fmt.Errorf("%s is outside the workspace; name another workspace with --root", visible.Line(given))
-	case isGlob(given):
-		glob, err := nameGlob(strings.TrimPrefix(given, "./"))
-		return []string{glob}, err
-	}
-	return []string{clean, clean + "/**"}, nil
-}
-
-// nameGlob returns the glob for a value of --glob. A value without a slash matches file names in
-// any folder.
-func nameGlob(name string) (string, error) {
-	switch {
-	case strings.HasPrefix(name, "!"):
-		return "", fmt.Errorf("--glob %s: excluding files is not supported; name the files to search", visible.Line(name))
-	case name == "":
-		return "", errors.New("--glob needs a name or a path, such as '*.go'")
-	case !strings.Contains(name, "/"):
-		return "**/" + name, nil
-	}
-	return strings.TrimPrefix(name, "/"), nil
-}
-
-func isGlob(text string) bool { return strings.ContainsAny(text, `*?[{\`) }
-
-// anyOf joins globs into one.
-func anyOf(globs []string) string {
-	switch len(globs) {
-	case 0:
-		return ""
-	case 1:
-		return globs[0]
-	}
-	return "{" + strings.Join(globs, ",") + "}"
-}
-
-// marker returns a function that finds the matches in a line for highlighting, or nil if wanted is
-// false.
-func (g *grepCommands) marker(q codebase.LineQuery, wanted bool) func(line string) [][]int {
-	if !wanted {
-		return nil
-	}
-	if words := g.wordFinder(q); words != nil {
-		return words.all
-	}
-	re := g.compiled(q, q.Pattern)
-	if re == nil {
-		return nil // the search reports the error
-	}
-	return func(line string) [][]int { return re.FindAllStringIndex(line, -1) }
-}
-
-// compiled returns the compiled pattern, or nil if it is invalid.
-func (g *grepCommands) compiled(q codebase.LineQuery, pattern string) *regexp.Regexp {
-	if q.IgnoreCase {
-		pattern = "(?i)" + pattern
-	}
-	re, err := regexp.Compile(pattern)
+// selectPaths selects the PATH arguments, which are relative to the current folder or absolute.
+func (g *grepCommands) selectPaths(cmd *cobra.Command, args []string) error {
+	root, here, err := g.here(cmd)
 	if err != nil {
-		return nil
+		return err
 	}
-	return re
-}
-
-// wordFinder locates the word itself in a match that includes the characters around it.
-type wordFinder struct{ re *regexp.Regexp }
-
-// wordFinder returns nil unless --word-regexp is given.
-func (g *grepCommands) wordFinder(q codebase.LineQuery) *wordFinder {
-	inner, isWord := strings.CutPrefix(q.Pattern, wordBegins)
-	if !g.word || !isWord {
-		return nil
-	}
-	re := g.compiled(q, "(?:^|\\W)("+strings.TrimSuffix(inner, wordEnds)+")(?:$|\\W)")
-	if re == nil {
-		return nil
-	}
-	return &wordFinder{re}
-}
-
-// all returns the positions of the words in a line.
-func (w *wordFinder) all(line string) [][]int {
-	var found [][]int
-	for at := 0; at <= len(line); {
-		m := w.re.FindStringSubmatchIndex(line[at:])
-		if m == nil {
-			break
+	g.Folder, g.Paths = here, nil
+	for _, given := range args {
+		clean := filepath.ToSlash(filepath.Clean(given))
+		if within, err := filepath.Rel(realPath(root), realPath(given)); filepath.IsAbs(given) && err == nil {
+			clean = fromHere(here, filepath.ToSlash(within))
 		}
-		found = append(found, []int{at + m[2], at + m[3]})
-		at += max(m[3], m[2]+1) // the character that ends a word may precede the next one
-	}
-	return found
-}
-
-// place corrects the columns of lines to the start of the words.
-func (w *wordFinder) place(lines []codebase.Line) {
-	if w == nil {
-		return
-	}
-	for i := range lines {
-		if m := w.re.FindStringSubmatchIndex(lines[i].Text); m != nil {
-			lines[i].Column += m[2] - m[0]
+		if within := path.Join(here, clean); path.IsAbs(clean) || within == ".." || strings.HasPrefix(within, "../") {
+			return fmt.Errorf("%s is outside the workspace; name another workspace with --root", visible.Line(given))
 		}
+		g.Paths = append(g.Paths, clean)
 	}
+	return nil
 }

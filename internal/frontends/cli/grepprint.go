@@ -2,10 +2,8 @@ package cli
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"io"
-	"math"
 	"strconv"
 	"strings"
 	"syscall"
@@ -37,6 +35,7 @@ type output struct {
 	buffer *bufio.Writer
 	screen bool // it is a terminal
 	colour bool
+	bytes  int // number of bytes printed
 }
 
 func newOutput(w io.Writer, screen, colour bool) *output {
@@ -45,7 +44,8 @@ func newOutput(w io.Writer, screen, colour bool) *output {
 
 // Write writes a text.
 func (o *output) Write(text []byte) (int, error) {
-	_, err := o.buffer.WriteString(o.text(string(text)))
+	n, err := o.buffer.WriteString(o.text(string(text)))
+	o.bytes += n
 	return len(text), err
 }
 
@@ -55,7 +55,8 @@ func (o *output) Flush() error { return o.buffer.Flush() }
 // print writes texts. The buffer keeps the first error, and broken returns it.
 func (o *output) print(texts ...string) {
 	for _, text := range texts {
-		_, _ = o.buffer.WriteString(o.text(text))
+		n, _ := o.buffer.WriteString(o.text(text))
+		o.bytes += n
 	}
 }
 
@@ -65,7 +66,8 @@ func (o *output) paint(text string, p paint) {
 	if o.colour {
 		text = p.on(text)
 	}
-	_, _ = o.buffer.WriteString(text) // as in print
+	n, _ := o.buffer.WriteString(text) // as in print
+	o.bytes += n
 }
 
 // text returns a text with hidden characters escaped for a terminal, and unchanged for scripts.
@@ -102,123 +104,13 @@ func isBrokenPipe(err error) bool {
 	return errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe)
 }
 
-// linePrinter prints matching lines: grouped under the name of their file on a terminal, otherwise
-// with the name on each line.
-type linePrinter struct {
-	*output
-	columns bool                      // print columns
-	around  int                       // number of context lines
-	marks   func(line string) [][]int // finds the matches to highlight; nil highlights nothing
-
-	path string
-	last int            // number of the last printed line of the file; 0 for none
-	held *codebase.Line // its context lines after it are not printed yet: they may match too
-	any  bool           // something was printed
-}
-
-func (p *linePrinter) file(f codebase.Found) bool {
-	if f.Path != p.path || !p.any {
-		p.release(math.MaxInt)
-		p.begin(f.Path)
-	}
-	for i := range f.Lines {
-		p.release(f.Lines[i].Number)
-		p.line(&f.Lines[i])
-	}
-	return p.broken() == nil
-}
-
-func (p *linePrinter) end(codebase.Summary) error {
-	p.release(math.MaxInt)
-	return p.Flush()
-}
-
-// begin prints the heading of a file.
-func (p *linePrinter) begin(path string) {
-	switch {
-	case p.screen && p.any:
-		p.print("\n")
-	case p.any && p.around > 0:
-		p.print("--\n")
-	}
-	if p.screen {
-		p.name(path)
-		p.print("\n")
-	}
-	p.path, p.last, p.any = path, 0, true
-}
-
-// line prints a matching line and the context lines before it that were not printed yet.
-func (p *linePrinter) line(l *codebase.Line) {
-	first := max(l.Number-len(l.Before), p.last+1)
-	if p.around > 0 && p.last > 0 && first > p.last+1 {
-		p.print("--\n")
-	}
-	for n := first; n < l.Number; n++ {
-		p.contextLine(n, l.Before[len(l.Before)-(l.Number-n)])
-	}
-	p.start(l.Number, ":")
-	if p.columns {
-		p.print(strconv.Itoa(l.Column), ":")
-	}
-	p.highlighted(l.Text)
-	if l.Cut && p.screen {
-		p.print(" […]")
-	}
-	p.print("\n")
-	p.last, p.held = l.Number, l
-}
-
-// release prints the held context lines up to the next matching line.
-func (p *linePrinter) release(next int) {
-	if p.held == nil {
-		return
-	}
-	for i, text := range p.held.After {
-		if n := p.held.Number + 1 + i; n < next {
-			p.contextLine(n, text)
-			p.last = n
-		}
-	}
-	p.held = nil
-}
-
-// contextLine prints a context line.
-func (p *linePrinter) contextLine(number int, text string) {
-	p.start(number, "-")
-	p.print(text, "\n")
-}
-
-// start prints the prefix of a line: its path and number.
-func (p *linePrinter) start(number int, sign string) {
-	if !p.screen {
-		p.name(p.path)
-		p.print(sign)
-	}
-	p.paint(strconv.Itoa(number), green)
-	p.print(sign)
-}
-
-// highlighted prints a line with its matches highlighted.
-func (p *linePrinter) highlighted(line string) {
-	at := 0
-	if p.marks != nil {
-		for _, m := range p.marks(line) {
-			if m[1] > m[0] {
-				p.print(line[at:m[0]])
-				p.paint(line[m[0]:m[1]], boldRed)
-				at = m[1]
-			}
-		}
-	}
-	p.print(line[at:])
-}
-
-// tallyPrinter prints the names of files, and with count the number of matching lines.
+// tallyPrinter prints the names of files, and with count the number of lines or matches.
 type tallyPrinter struct {
 	*output
-	count bool
-	held  codebase.Found // the search may report a file in several parts
+	count   bool
+	noNames bool           // print only the numbers
+	matches bool           // count matches, not lines
+	held    codebase.Found // the search may report a file in several parts
 }
 
 func (p *tallyPrinter) file(f codebase.Found) bool {
@@ -226,17 +118,26 @@ func (p *tallyPrinter) file(f codebase.Found) bool {
 		p.release()
 		p.held.Path = f.Path
 	}
+	for i := range f.Lines {
+		if p.matches {
+			f.Count += len(f.Lines[i].Spans) - 1
+		}
+	}
 	p.held.Count += f.Count
 	return p.broken() == nil
 }
 
 func (p *tallyPrinter) release() {
-	if p.held.Count > 0 {
-		p.name(p.held.Path)
-		if p.count {
-			p.print(":", strconv.Itoa(p.held.Count))
-		}
+	switch name := p.held.Path; {
+	case p.held.Count == 0:
+	case !p.count:
+		p.name(name)
 		p.print("\n")
+	case p.noNames:
+		p.print(strconv.Itoa(p.held.Count), "\n")
+	default:
+		p.name(name)
+		p.print(":", strconv.Itoa(p.held.Count), "\n")
 	}
 	p.held = codebase.Found{}
 }
@@ -246,58 +147,11 @@ func (p *tallyPrinter) end(codebase.Summary) error {
 	return p.Flush()
 }
 
-// jsonPrinter prints one JSON object per line.
-type jsonPrinter struct {
+// quietPrinter prints nothing.
+type quietPrinter struct {
 	*output
-	tally bool
+	all bool // do not stop at the first match
 }
 
-// jsonLine is the JSON form of a matching line.
-type jsonLine struct {
-	File   string   `json:"file"`
-	Line   int      `json:"line"`
-	Column int      `json:"column"`
-	Text   string   `json:"text"`
-	Cut    bool     `json:"cut,omitempty"`
-	Before []string `json:"before"`
-	After  []string `json:"after"`
-}
-
-// jsonCount is the JSON form of a file with its number of matches.
-type jsonCount struct {
-	File  string `json:"file"`
-	Count int    `json:"count"`
-}
-
-// jsonSummary is the last object of the output.
-type jsonSummary struct {
-	Matches  int    `json:"matches"`
-	Searched int    `json:"files_searched"`
-	Matched  int    `json:"files_matched"`
-	Complete bool   `json:"complete"`
-	Reason   string `json:"reason,omitempty"`
-}
-
-func (p *jsonPrinter) file(f codebase.Found) bool {
-	if p.tally {
-		p.object(jsonCount{f.Path, f.Count})
-	}
-	for _, l := range f.Lines {
-		p.object(jsonLine{
-			File: f.Path, Line: l.Number, Column: l.Column, Text: l.Text, Cut: l.Cut,
-			Before: append([]string{}, l.Before...), After: append([]string{}, l.After...),
-		})
-	}
-	return p.broken() == nil
-}
-
-func (p *jsonPrinter) end(s codebase.Summary) error {
-	p.object(jsonSummary{Matches: s.Matches, Searched: s.Files, Matched: s.Matched, Complete: !s.Incomplete, Reason: s.Reason})
-	return p.Flush()
-}
-
-func (p *jsonPrinter) object(v any) {
-	encoder := json.NewEncoder(p)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(v) // the output keeps the error
-}
+func (p *quietPrinter) file(codebase.Found) bool   { return p.all }
+func (p *quietPrinter) end(codebase.Summary) error { return p.Flush() }

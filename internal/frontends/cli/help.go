@@ -17,7 +17,8 @@ var helpText string
 
 // helpSections returns the sections of help.txt by the name of their command.
 func helpSections() map[string]string {
-	known := strings.NewReplacer("{clients}", strings.Join(clients.Names(), ", "), "{days}", dayForms)
+	known := strings.NewReplacer("{clients}", strings.Join(clients.Names(), ", "), "{days}", dayForms,
+		"{past days}", pastForms)
 	sections := map[string]string{}
 	// The file begins with a note about itself.
 	_, all, _ := strings.Cut(known.Replace(helpText), "\n== ")

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // TestHelpSections checks that help.txt has exactly one section for each command, with a summary
@@ -26,6 +27,23 @@ func TestHelpSections(t *testing.T) {
 	for name := range unused {
 		t.Errorf("help.txt has a section %q, but there is no such command", name)
 	}
+}
+
+// TestFlagDefaults checks that every flag has the default that its help names. Two commands that
+// share a variable and give it different defaults both get that of the second one.
+func TestFlagDefaults(t *testing.T) {
+	var look func(c *cobra.Command)
+	look = func(c *cobra.Command) {
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Value.String() != f.DefValue {
+				t.Errorf("%s --%s is %s without the flag, not %s", c.CommandPath(), f.Name, f.Value, f.DefValue)
+			}
+		})
+		for _, sub := range c.Commands() {
+			look(sub)
+		}
+	}
+	look((&Program{}).command())
 }
 
 // helpOf runs a command line that needs no workspace and returns its output.
@@ -77,6 +95,19 @@ func TestUsageErrorsNameTheCommand(t *testing.T) {
 	} {
 		if _, errOut := helpOf(t, ExitUsage, args...); !strings.HasSuffix(errOut, "\nRun \""+want+" --help\" for help.\n") {
 			t.Errorf("%q: %s", args, errOut)
+		}
+	}
+}
+
+// TestWrongFlagValues checks that a value of the wrong type is explained without Go's own words.
+func TestWrongFlagValues(t *testing.T) {
+	for _, tc := range [][]string{
+		{"--after-context must be a whole number, not \"x\"", "grep", "-A", "x", "a"},
+		{"--limit must be a whole number, not \"1.5\"", "memory", "--limit", "1.5"},
+		{"--all must be true or false, not \"yes\"", "tasks", "--all=yes"},
+	} {
+		if _, errOut := helpOf(t, ExitUsage, tc[1:]...); !strings.HasPrefix(errOut, "remit: "+tc[0]+"\n") {
+			t.Errorf("%q: %s", tc[1:], errOut)
 		}
 	}
 }

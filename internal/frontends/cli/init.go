@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml/token"
 	"github.com/spf13/cobra"
 
 	"remit/internal/contract"
@@ -51,7 +50,7 @@ func (p *Program) initWorkspace(cmd *cobra.Command, yes bool) error {
 		}
 	}
 	text := configText(chosen.settings)
-	check := configFile{name: file, settings: map[string]string{}, positions: map[string]*token.Position{}}
+	check := newConfigFile(file)
 	if err := errors.Join(p.checkToolsets(chosen.settings["toolsets"]), check.parse(text)); err != nil {
 		return usageError{err}
 	}
@@ -63,14 +62,14 @@ func (p *Program) initWorkspace(cmd *cobra.Command, yes bool) error {
 		return err
 	}
 	if chosen.client == nil {
-		fmt.Fprintf(p.Stdout, "Next: connect a client with \"remit install CLIENT\" (%s), or run \"remit serve\".\n",
+		fmt.Fprintf(p.Stdout, p.hint("Next: connect a client with \"remit install CLIENT\" (%s), or run \"remit serve\".\n"),
 			strings.Join(clients.Names(), ", "))
 		return nil
 	}
 	if err := p.install(cmd, chosen.client, &installOptions{name: "remit", settled: true}); err != nil {
 		return fmt.Errorf("connect the client: %w", err)
 	}
-	fmt.Fprintln(p.Stdout, "Next: run \"remit doctor\" to check the setup.")
+	fmt.Fprintln(p.Stdout, p.hint("Next: run \"remit doctor\" to check the setup."))
 	return nil
 }
 
@@ -91,7 +90,7 @@ func (p *Program) trustNew(cmd *cobra.Command) error {
 // startInit returns the path of the file to write, and the choices that flags already make.
 func (p *Program) startInit(cmd *cobra.Command) (string, *choices, error) {
 	chosen := &choices{settings: map[string]string{}}
-	r := &resolver{flags: cmd.Flags(), env: p.Env}
+	r := p.resolver(cmd)
 	for _, s := range settingsTable {
 		if f := cmd.Flags().Lookup(s.flag()); f == nil || !f.Changed || s.key == "root" {
 			continue
@@ -112,7 +111,7 @@ func (p *Program) startInit(cmd *cobra.Command) (string, *choices, error) {
 	if err != nil {
 		return "", nil, usageError{err}
 	}
-	return filepath.Join(root, "remit.yaml"), chosen, nil
+	return filepath.Join(root, configName), chosen, nil
 }
 
 // checkToolsets rejects toolsets that cannot be served, with the same messages as serve.

@@ -3,44 +3,68 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"net"
-	"net/url"
-	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
+	"remit/internal/engine/audit"
 	"remit/internal/frontends/cli/clients"
 )
 
-// installOptions holds the flags of install.
+// installOptions holds the flags of install and uninstall.
 type installOptions struct {
-	name, url, tokenEnv string
-	print, remove       bool
-	settled             bool // the settings are in remit.yaml, so they are not passed as flags
+	name, url, tokenEnv       string
+	print, remove, list, user bool
+	settled                   bool // remit.yaml has the settings, so they are not passed as flags
 }
 
 func (p *Program) installCommand() *cobra.Command {
 	var o installOptions
 	c := &cobra.Command{
 		Use:               "install CLIENT",
+		ValidArgsFunction: arguments(1, clientNames),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if o.list {
+				return cobra.NoArgs(cmd, args)
+			}
+			return oneClient(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.list {
+				return p.listInstalled(cmd)
+			}
+			return p.install(cmd, clients.Find(args[0]), &o)
+		},
+	}
+	c.Flags().BoolVar(&o.list, "list", false, "list where Remit is installed, in this project and for you")
+	c.Flags().BoolVar(&o.print, "print", false, "show what would be written and where, without writing it")
+	c.Flags().BoolVar(&o.remove, "remove", false, "remove Remit from the configuration of the client, like uninstall")
+	c.Flags().StringVar(&o.url, "url", "", "connect to a running server at this URL, such as http://127.0.0.1:8722/mcp")
+	c.Flags().StringVar(&o.tokenEnv, "token-env", "", "environment variable that holds the token for --url")
+	o.addFlags(c)
+	return p.withJSON("with --list: print as JSON", c)
+}
+
+func (p *Program) uninstallCommand() *cobra.Command {
+	o := installOptions{remove: true}
+	c := &cobra.Command{
+		Use:               "uninstall CLIENT",
 		Args:              oneClient,
 		ValidArgsFunction: arguments(1, clientNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.install(cmd, clients.Find(args[0]), &o)
 		},
 	}
-	c.Flags().BoolVar(&o.print, "print", false, "show what would be written and where, without writing it")
-	c.Flags().BoolVar(&o.remove, "remove", false, "remove Remit from the configuration of the client")
-	c.Flags().StringVar(&o.name, "name", "remit", "name of the server in the client")
-	c.Flags().StringVar(&o.url, "url", "", "connect to a running server at this URL, such as http://127.0.0.1:8722/mcp")
-	c.Flags().StringVar(&o.tokenEnv, "token-env", "", "environment variable that holds the token for --url")
+	o.addFlags(c)
 	return c
+}
+
+// addFlags adds the flags that install and uninstall share.
+func (o *installOptions) addFlags(c *cobra.Command) {
+	c.Flags().BoolVar(&o.user, "user", false, "use the file for all your projects, not the one of this project")
+	c.Flags().StringVar(&o.name, "name", "remit", "name of the server in the client")
 }
 
 // oneClient requires the name of a known client as the only argument.
@@ -54,28 +78,59 @@ func oneClient(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-func (p *Program) install(cmd *cobra.Command, c *clients.Client, o *installOptions) error {
+// system returns where the files of clients are, for a project. Without a home folder, only those
+// of the project are known.
+func (p *Program) system(cmd *cobra.Command) (clients.System, error) {
+	root, err := p.resolver(cmd).root()
+	if err != nil {
+		return clients.System{}, usageError{err}
+	}
 	system, err := clients.NewSystem(runtime.GOOS, p.Env)
+	system.Project = root
+	return system, err
+}
+
+func (p *Program) install(cmd *cobra.Command, c *clients.Client, o *installOptions) error {
+	system, err := p.system(cmd)
+	target := c
+	if own := c.InProject(); own != nil && !o.user && system.Project != "" {
+		target, err = own, nil
+	}
 	if err != nil {
 		return err
 	}
-	file := c.File(system)
+	file := target.File(system)
 	if o.remove {
-		return p.uninstall(c, file, o)
+		return p.uninstall(system, c, target, o)
 	}
-	server, err := p.serverEntry(cmd.Flags(), c, o)
+	server, err := p.serverEntry(cmd, target, system, o)
 	if err != nil {
 		return err
+	}
+	if target != c && len(marksOf(system.Project)) == 0 && holdsProjects(system.Project, system.Home) {
+		fmt.Fprintf(p.Stderr, "remit: %s is no project; go to one with cd, or add --user to connect all your projects\n", system.Project)
 	}
 	if o.print {
-		return p.printInstall(c, file, server)
+		return p.printInstall(target, file, server)
 	}
-	change, err := c.Install(file, server)
+	change, err := target.Install(file, server)
 	if err != nil {
 		return err
 	}
-	p.printInstalled(c, change, server)
+	p.printInstalled(target, change, server)
+	p.noteOther(system, c, target, o.name)
 	return nil
+}
+
+// noteOther says that the client has another entry for all projects, which names a folder.
+func (p *Program) noteOther(system clients.System, c, target *clients.Client, name string) {
+	if target == c || system.Home == "" {
+		return
+	}
+	if entry, found, err := c.Installed(c.File(system), name); err == nil && found && entry.Root != "" {
+		fmt.Fprintf(p.Stdout, p.hint("The entry in %s is for all your projects, but starts Remit in %s; \"remit uninstall %s --user\" removes it.\n"),
+			c.File(system), entry.Root, c.Name)
+	}
 }
 
 func (p *Program) printInstalled(c *clients.Client, change clients.Change, s clients.Server) {
@@ -85,27 +140,47 @@ func (p *Program) printInstalled(c *clients.Client, change clients.Change, s cli
 	}
 	done := map[clients.PriorState]string{clients.Different: "replaced in", clients.Absent: "added to"}[change.Prior]
 	fmt.Fprintf(p.Stdout, "%s is connected: %s was %s %s.\n", c.Title, s.Name, done, change.File)
+	p.printReplaced(change)
 	if change.Backup != "" {
 		fmt.Fprintf(p.Stdout, "A backup of the file is in %s.\n", change.Backup)
+	}
+	if c.IsInProject() && filepath.IsAbs(s.Command) {
+		fmt.Fprintf(p.Stdout, "The file starts %s, which other machines may not have; before you share it, put remit on your PATH and "+
+			"run this command again.\n", s.Command)
 	}
 	for _, note := range c.Notes {
 		fmt.Fprintln(p.Stdout, note)
 	}
 }
 
-func (p *Program) uninstall(c *clients.Client, file string, o *installOptions) error {
-	if o.print || o.url != "" || o.tokenEnv != "" {
-		return usageError{errors.New("--remove can only be combined with --name")}
+// printReplaced prints the entry that a change replaces, and the new one, without tokens.
+func (p *Program) printReplaced(change clients.Change) {
+	if change.Prior == clients.Different {
+		fmt.Fprintf(p.Stdout, "\nOld:\n%s\n\nNew:\n%s\n\n", audit.Mask(change.Old, "***"), audit.Mask(change.New, "***"))
 	}
-	change, err := c.Remove(file, o.name)
+}
+
+func (p *Program) uninstall(system clients.System, c, target *clients.Client, o *installOptions) error {
+	if o.print || o.url != "" || o.tokenEnv != "" {
+		return usageError{errors.New("--remove can only be combined with --name and --user")}
+	}
+	change, err := target.Remove(target.File(system), o.name)
 	if err != nil {
 		return err
 	}
 	switch change.Prior {
 	case clients.Absent:
 		fmt.Fprintf(p.Stdout, "%s is not connected: there is no %s in %s.\n", c.Title, o.name, change.File)
+		if target == c || system.Home == "" {
+			break
+		}
+		if _, found, err := c.Installed(c.File(system), o.name); err == nil && found {
+			fmt.Fprintf(p.Stdout, p.hint("It is connected for all your projects: \"remit uninstall %s --user\" removes it from %s.\n"), c.Name, c.File(system))
+		}
 	case clients.Restored:
 		fmt.Fprintf(p.Stdout, "%s is no longer connected: %s is as it was before.\n", c.Title, change.File)
+	case clients.Deleted:
+		fmt.Fprintf(p.Stdout, "%s is no longer connected: %s had nothing else and was deleted.\n", c.Title, change.File)
 	default:
 		fmt.Fprintf(p.Stdout, "%s is no longer connected: %s was removed from %s. Other changes to the file were kept.\n",
 			c.Title, o.name, change.File)
@@ -132,10 +207,11 @@ func (p *Program) printInstall(c *clients.Client, file string, s clients.Server)
 	switch {
 	case unread != nil:
 		state = "would not be changed"
-	case change.Prior == clients.Absent && change.Backup == "":
+	case change.Prior == clients.Absent && !isFile(file):
 		state = "would be created"
 	}
 	fmt.Fprintf(p.Stdout, "%s (%s):\n\n%s", file, state, snippet)
+	p.printReplaced(change)
 	if command := c.Command(s); command != "" {
 		fmt.Fprintf(p.Stdout, "\nOr use the client's own command:\n\n%s\n", command)
 	}
@@ -147,128 +223,64 @@ func (p *Program) printInstall(c *clients.Client, file string, s clients.Server)
 	return unread
 }
 
-// serverEntry returns the server entry for the client.
-func (p *Program) serverEntry(flags *pflag.FlagSet, c *clients.Client, o *installOptions) (clients.Server, error) {
-	s := clients.Server{Name: o.name}
-	given, err := forwardedFlags(flags)
+// installed is a place where Remit is installed.
+type installed struct {
+	Client string `json:"client"`
+	Scope  string `json:"scope"` // project or user
+	File   string `json:"file"`
+	Name   string `json:"name"`
+	Starts string `json:"starts"`
+	Folder string `json:"folder,omitempty"` // the workspace that the entry names
+	Error  string `json:"error,omitempty"`
+}
+
+// listInstalled lists where Remit is installed.
+func (p *Program) listInstalled(cmd *cobra.Command) error {
+	list, err := p.installedPlaces(cmd)
 	if err != nil {
-		return s, usageError{err}
+		return err
 	}
-	switch {
-	case o.url == "" && o.tokenEnv != "":
-		return s, usageError{errors.New("--token-env needs --url: a client that starts Remit itself needs no token")}
-	case o.url != "" && len(given) > 0:
-		return s, usageError{fmt.Errorf("%s has no effect with --url: the running server has its own settings", given[0])}
-	case o.url != "":
-		s.URL, s.TokenEnv = o.url, o.tokenEnv
-		return s, p.checkRemote(c, &s)
-	}
-	settings, err := p.resolve(flags)
-	if err != nil {
-		return s, usageError{err}
-	}
-	if s.Command, err = ownPath(os.Executable); err != nil {
-		return s, err
-	}
-	s.Args = []string{"stdio", "--root", settings.Root}
-	if !o.settled {
-		s.Args = append(s.Args, given...)
-	}
-	return s, nil
+	return p.show(list, func() {
+		if len(list) == 0 {
+			fmt.Fprintln(p.Stdout, p.hint("No client starts Remit here. \"remit install CLIENT\" connects one."))
+			return
+		}
+		var t table
+		t.add("CLIENT", "FOR", "STARTS", "IN", "FILE")
+		for _, one := range list {
+			scope := map[string]string{"project": "this project", "user": "all your projects"}[one.Scope]
+			folder := one.Folder
+			if folder == "" {
+				folder = "the folder of the client"
+			}
+			t.add(one.Client, scope, withoutPassword(one.Starts+one.Error), folder, one.File)
+		}
+		t.write(p.Stdout)
+	})
 }
 
-// checkRemote checks the URL, and looks up the token if the client needs it in its file.
-func (p *Program) checkRemote(c *clients.Client, s *clients.Server) error {
-	u, err := url.Parse(s.URL)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
-		return usageError{fmt.Errorf("--url %q must be a URL such as http://127.0.0.1:8722/mcp", withoutPassword(s.URL))}
+// installedPlaces returns where Remit is installed: in the project and for the user.
+func (p *Program) installedPlaces(cmd *cobra.Command) ([]installed, error) {
+	system, err := p.system(cmd)
+	if system.Project == "" {
+		return nil, err
 	}
-	if strings.Trim(u.Path, "/") == "" {
-		return usageError{fmt.Errorf("--url %s has no path; the MCP endpoint is %s/mcp", s.URL, strings.TrimRight(s.URL, "/"))}
-	}
-	if s.TokenEnv == "" {
-		return nil
-	}
-	if !isVariable(s.TokenEnv) {
-		return usageError{errors.New("--token-env takes the name of a variable such as REMIT_TOKEN, not the token itself")}
-	}
-	if u.Scheme == "http" && !isLoopback(u.Hostname()) {
-		fmt.Fprintf(p.Stderr, "remit: %s is not encrypted: others on the network could read the token\n", s.URL)
-	}
-	if c.NeedsToken(*s) {
-		if s.Token, _ = p.Env(s.TokenEnv); s.Token == "" {
-			return fmt.Errorf("%s does not read environment variables, so the token itself must be written to its "+
-				"file; set %s to the token and try again",
-				c.Title, s.TokenEnv)
+	list := []installed{}
+	for _, c := range clients.All() {
+		for _, target := range []*clients.Client{c.InProject(), c} {
+			if target == nil || target == c && err != nil {
+				continue
+			}
+			scope := target.Scope()
+			file := target.File(system)
+			found, err := target.Entries(file)
+			if err != nil {
+				list = append(list, installed{Client: c.Name, Scope: scope, File: file, Error: err.Error()})
+			}
+			for _, e := range found {
+				list = append(list, installed{c.Name, scope, file, e.Name, e.Command + e.URL, e.Root, ""})
+			}
 		}
 	}
-	return nil
-}
-
-func isVariable(name string) bool { return regexp.MustCompile(`^[A-Za-z_]\w*$`).MatchString(name) }
-
-func isLoopback(host string) bool {
-	address := net.ParseIP(host)
-	return host == "localhost" || address != nil && address.IsLoopback()
-}
-
-// forwardedFlags returns the given setting flags for the server's command line. Paths are made
-// absolute, because a client may start the server in any folder.
-func forwardedFlags(flags *pflag.FlagSet) ([]string, error) {
-	var args []string
-	for _, s := range settingsTable {
-		f := flags.Lookup(s.flag())
-		if s.key == "root" || f == nil || !f.Changed {
-			continue
-		}
-		value := f.Value.String()
-		if withoutPassword(value) != value {
-			return nil, fmt.Errorf("--%s contains a password, which must not be written to the file of a client; set "+
-				"%s in the environment of the client instead",
-				s.flag(), s.variable())
-		}
-		if place, ok := strings.CutPrefix(value, folderScheme); ok {
-			value = folderScheme + absolutePath(place)
-		} else if place, ok := strings.CutPrefix(value, "sqlite://"); ok {
-			value = "sqlite://" + absolutePath(place)
-		} else if slices.Contains([]string{"data", "config", "tls_cert", "tls_key"}, s.key) {
-			value = absolutePath(value)
-		}
-		if s.fallback == "false" {
-			args = append(args, "--"+s.flag()+"="+value)
-		} else {
-			args = append(args, "--"+s.flag(), value)
-		}
-	}
-	return args, nil
-}
-
-// absolutePath returns the absolute path, unless the path begins with DATA/ or ROOT/.
-func absolutePath(path string) string {
-	if strings.HasPrefix(path, "DATA/") || strings.HasPrefix(path, "ROOT/") {
-		return path
-	}
-	if whole, err := filepath.Abs(path); err == nil {
-		return whole
-	}
-	return path
-}
-
-// ownPath returns the path of this program. It fails for "go run", whose program is deleted at the
-// end.
-func ownPath(executable func() (string, error)) (string, error) {
-	path, err := executable()
-	if err == nil {
-		path, err = filepath.EvalSymlinks(path)
-	}
-	if err != nil {
-		return "", fmt.Errorf("find this program: %w", err)
-	}
-	for part := range strings.SplitSeq(filepath.ToSlash(path), "/") {
-		if strings.HasPrefix(part, "go-build") {
-			return "", errors.New("this program was started with go run and is deleted when it ends; build it first: " +
-				"go build -o bin/remit ./cmd/remit, then bin/remit install")
-		}
-	}
-	return path, nil
+	return list, nil
 }

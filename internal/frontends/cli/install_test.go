@@ -94,14 +94,14 @@ func TestOwnPath(t *testing.T) {
 func TestInstallByURL(t *testing.T) {
 	p := newPerson(t)
 	file := filepath.Join(p.home, ".cursor", "mcp.json")
-	got := p.types(t, "install", "cursor", "--url", "http://127.0.0.1:8722/mcp", "--print")
+	got := p.types(t, "install", "cursor", "--user", "--url", "http://127.0.0.1:8722/mcp", "--print")
 	if got.code != ExitOK || !strings.Contains(got.out, file+" (would be created):\n\n{\n") || !strings.Contains(got.out, "cursor://anysphere.cursor-deeplink/mcp/install?name=remit&config=") {
 		t.Errorf("print: %+v", got)
 	}
 	if _, err := os.Stat(filepath.Dir(file)); err == nil {
 		t.Error("print makes a folder")
 	}
-	if got := p.types(t, "install", "cursor", "--url", "http://127.0.0.1:8722/mcp", "--token-env", "T"); got.code != ExitOK || !strings.Contains(got.out, "Cursor is connected: remit was added to "+file) {
+	if got := p.types(t, "install", "cursor", "--user", "--url", "http://127.0.0.1:8722/mcp", "--token-env", "T"); got.code != ExitOK || !strings.Contains(got.out, "Cursor is connected: remit was added to "+file) {
 		t.Errorf("install: %+v", got)
 	}
 	text, err := os.ReadFile(file)
@@ -112,13 +112,13 @@ func TestInstallByURL(t *testing.T) {
 	if diff := cmp.Diff(want, string(text)); diff != "" {
 		t.Error(diff)
 	}
-	if got := p.types(t, "install", "cursor", "--url", "http://127.0.0.1:8722/mcp"); got.code != ExitOK || !strings.Contains(got.out, "remit was replaced in "+file) || strings.Contains(got.out, "kept in") {
+	if got := p.types(t, "install", "cursor", "--user", "--url", "http://127.0.0.1:8722/mcp"); got.code != ExitOK || !strings.Contains(got.out, "remit was replaced in "+file) || strings.Contains(got.out, "kept in") {
 		t.Errorf("another: %+v", got)
 	}
-	if got := p.types(t, "install", "cursor", "--remove"); got.code != ExitOK || !strings.Contains(got.out, "as it was before") {
+	if got := p.types(t, "uninstall", "cursor", "--user"); got.code != ExitOK || !strings.Contains(got.out, "as it was before") {
 		t.Errorf("remove: %+v", got)
 	}
-	if got := p.types(t, "install", "cursor", "--remove"); got.code != ExitOK || !strings.Contains(got.out, "not connected: there is no remit in "+file) {
+	if got := p.types(t, "uninstall", "cursor", "--user"); got.code != ExitOK || !strings.Contains(got.out, "not connected: there is no remit in "+file) {
 		t.Errorf("remove again: %+v", got)
 	}
 }
@@ -127,7 +127,7 @@ func TestInstallByURL(t *testing.T) {
 // printed.
 func TestInstallToken(t *testing.T) {
 	p := newPerson(t)
-	args := []string{"install", "zed", "--url", "https://remit.example/mcp", "--token-env", "T"}
+	args := []string{"install", "zed", "--user", "--url", "https://remit.example/mcp", "--token-env", "T"}
 	if got := p.types(t, args...); got.code != ExitFailed || !strings.Contains(got.errOut, "set T to the token") {
 		t.Errorf("without a token: %+v", got)
 	}
@@ -159,7 +159,7 @@ func TestInstallRefuses(t *testing.T) {
 		{"not the token itself", []string{"cursor", "--url", "http://127.0.0.1/mcp", "--token-env", "rmt_x-y"}},
 		{"--toolsets has no effect with --url", []string{"cursor", "--url", "http://127.0.0.1/mcp", "--toolsets", "tasks"}},
 		{"set REMIT_DATABASE in the environment of the client instead", []string{"cursor", "--database", "postgres://ada:pw@db/remit"}},
-		{"--remove can only be combined with --name", []string{"cursor", "--remove", "--print"}},
+		{"--remove can only be combined with --name and --user", []string{"cursor", "--remove", "--print"}},
 		{"use up to 64 letters", []string{"cursor", "--url", "http://127.0.0.1/mcp", "--name", "a b"}},
 		{"supports only servers that it starts itself", []string{"claude-desktop", "--url", "http://127.0.0.1/mcp"}},
 		{"build it first: go build", []string{"cursor"}},
@@ -184,7 +184,7 @@ func TestPassedOn(t *testing.T) {
 	if err := root.ParseFlags([]string{"--root", "x", "--toolsets", "tasks", "--read-only", "--data", "d", "--books", "file://b", "--database", "sqlite://DATA/r.db"}); err != nil {
 		t.Fatal(err)
 	}
-	got, err := forwardedFlags(root.Flags())
+	got, err := forwardedFlags(root.Flags(), absolutePath)
 	want := []string{"--data", filepath.Join(here, "d"), "--toolsets", "tasks", "--read-only=true", "--database", "sqlite://DATA/r.db", "--books", "file://" + filepath.Join(here, "b")}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"remit/internal/contract"
 	"remit/internal/toolsets/codebase/knowledge"
 	"remit/internal/visible"
 )
@@ -50,19 +51,22 @@ func (p *Program) searchCommand() *cobra.Command {
 	return c
 }
 
-func knownTypes() []string { return []string{"pattern", "rule", "decision", "issue"} }
+func knownTypes() []string { return []string{"pattern", "rule", "decision", "issue", anyType} }
+
+// anyType selects results of every type.
+const anyType = "all"
 
 func (k *knowledgeCommands) search(cmd *cobra.Command, args []string) error {
 	query, err := k.query(args)
 	if err != nil {
 		return usageError{err}
 	}
-	return k.with(func(cmd *cobra.Command, w Workspace, _ []string) error {
-		know := w.Knowledge()
-		if _, err := k.refresh(cmd.Context(), know); err != nil {
-			return err
-		}
-		found, err := know.Search(cmd.Context(), query)
+	_, here, err := k.here(cmd)
+	if err != nil {
+		return err
+	}
+	return k.withSession(func(cmd *cobra.Command, s *session, _ []string) error {
+		found, err := k.run(cmd.Context(), s, &query)
 		switch {
 		case errors.Is(err, knowledge.ErrEmpty):
 			fmt.Fprintln(k.Stderr, "remit: the index is empty: the project has no notes, docs or code yet")
@@ -70,14 +74,21 @@ func (k *knowledgeCommands) search(cmd *cobra.Command, args []string) error {
 		case err != nil:
 			return err
 		}
-		return k.show(found)
+		hits := found.Answer.Hits
+		for i := range hits {
+			hits[i].Path = fromHere(here, hits[i].Path)
+		}
+		if !s.hasData() && isTerminal(k.Stderr) {
+			fmt.Fprintln(k.Stderr, k.hint("remit: the index was not kept, because nothing is stored here yet; \"remit index\" stores it"))
+		}
+		return k.show(found.Answer)
 	})(cmd, args)
 }
 
 // query converts the command line to a query.
 func (k *knowledgeCommands) query(args []string) (knowledge.Query, error) {
 	q := knowledge.Query{Text: strings.TrimSpace(strings.Join(args, " ")), Type: k.kind, Module: k.module, Limit: k.limit}
-	if q.Type == "all" {
+	if q.Type == anyType {
 		q.Type = ""
 	}
 	switch length := utf8.RuneCountInString(q.Text); {
@@ -122,7 +133,7 @@ func (k *knowledgeCommands) show(found knowledge.Answer) error {
 		}
 	}
 	if len(found.Hits) == 0 {
-		fmt.Fprintln(k.Stderr, "remit: nothing found; ask in other words, or use \"remit grep\" for exact text")
+		fmt.Fprintln(k.Stderr, k.hint("remit: nothing found; ask in other words, or use \"remit grep\" for exact text"))
 		return failure{ExitFailed}
 	}
 	return nil
@@ -147,7 +158,7 @@ func (k *knowledgeCommands) showOne(out *output, r *knowledge.Hit) {
 	lines := strings.Split(strings.TrimRight(r.Content, "\n"), "\n")
 	for i, line := range lines {
 		if i == firstLines && !k.full && len(lines) > firstLines+1 {
-			out.print(fmt.Sprintf("      ... %d more lines\n", len(lines)-firstLines))
+			out.print("      ... ", contract.Count(len(lines)-firstLines, "more line"), "\n")
 			break
 		}
 		line = visible.Line(strings.ReplaceAll(line, "\t", "    "))
@@ -165,41 +176,41 @@ func (p *Program) indexCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:  "index",
 		Args: cobra.NoArgs,
-		RunE: k.with(k.index),
+		RunE: k.withSession(k.index),
 	}
 	c.Flags().BoolVar(&p.asJSON, "json", false, "print as JSON")
 	return c
 }
 
-func (k *knowledgeCommands) index(cmd *cobra.Command, w Workspace, _ []string) error {
+func (k *knowledgeCommands) index(cmd *cobra.Command, s *session, _ []string) error {
 	begun := time.Now()
-	state, err := k.refresh(cmd.Context(), w.Knowledge())
+	found, err := k.run(cmd.Context(), s, nil)
 	if err != nil {
 		return err
 	}
+	state := found.State
 	if k.asJSON {
 		return writeJSON(k.Stdout, state)
 	}
-	_, err = fmt.Fprintf(k.Stdout, "%d files, %d chunks indexed with %s; checked %d files in %s\n",
-		state.Files, state.Chunks, visible.Line(state.Model), state.Done, time.Since(begun).Round(100*time.Millisecond))
+	_, err = fmt.Fprintf(k.Stdout, "%s, %s indexed with %s; checked %s in %s\n", contract.Count(state.Files, "file"),
+		contract.Count(state.Chunks, "chunk"), visible.Line(state.Model), contract.Count(state.Done, "file"), time.Since(begun).Round(100*time.Millisecond))
 	if state.Note != "" {
 		fmt.Fprintf(k.Stderr, "remit: %s\n", visible.Line(state.Note))
 	}
 	return err
 }
 
-// refresh updates the index and shows the progress.
-func (k *knowledgeCommands) refresh(ctx context.Context, know *knowledge.Index) (knowledge.State, error) {
+// run updates the index, shows the progress and, unless the query is nil, searches.
+func (k *knowledgeCommands) run(ctx context.Context, s *session, q *knowledge.Query) (knowledgeResult, error) {
 	bar := k.bar("Indexing")
 	defer bar.end()
 	lines := &progressLines{out: k.Stderr, silent: bar.maxWidth > 0, printed: time.Now()}
-	err := know.Run(ctx, func(s knowledge.State) {
+	found, err := s.knowledge(ctx, q, func(s knowledge.State) {
 		bar.update(indexProgress(s))
 		lines.update(indexProgress(s))
 	})
-	state := know.State()
 	if errors.Is(err, context.Canceled) {
-		return state, errors.New("interrupted; the next run continues where this one stopped")
+		return found, errors.New("interrupted; the next run continues where this one stopped")
 	}
-	return state, err
+	return found, err
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 )
 
@@ -54,7 +55,7 @@ func (p *Program) migrateCommand() *cobra.Command {
 			}
 			agreed, err := p.confirmPerson(cmd.Context(), report.question())
 			if errors.Is(err, errNoTerminal) {
-				return fmt.Errorf("there is no terminal to ask at; add --yes to move without a question (%w)", err)
+				return errors.New("there is no terminal to ask at; add --yes to move without a question")
 			}
 			if err == nil && !agreed {
 				err = errNoConsent
@@ -126,10 +127,14 @@ func (p *Program) printMigration(r *MigrateReport) {
 	for _, name := range slices.Collect(maps.Keys(r.Tables)) {
 		rows += r.Tables[name]
 	}
-	fmt.Fprintf(p.Stdout, "Moved and compared: %d rows, %d lines of memory, %d audit records, %d files and versions of books.\n",
-		rows, r.Memory, r.Records, r.Books)
+	fmt.Fprintf(p.Stdout, "Moved and compared: %s, %s of memory, %s, %s of books, with versions.\n",
+		contract.Count(rows, "row"), contract.Count(r.Memory, "line"), contract.Count(r.Records, "audit record"), contract.Count(r.Books, "file"))
 	if r.To != "" {
-		fmt.Fprintf(p.Stdout, "Start Remit with --database %s from now on (with your password, if it needs one).\n", r.To)
+		password := " (with your password, if it needs one)"
+		if strings.HasPrefix(r.To, "sqlite:") {
+			password = ""
+		}
+		fmt.Fprintf(p.Stdout, "Start Remit with --database %s from now on%s.\n", r.To, password)
 		if strings.HasPrefix(r.From, "sqlite:") != strings.HasPrefix(r.To, "sqlite:") {
 			fmt.Fprintln(p.Stdout, "Tokens, sessions and requests are bound to the kind of database: revoke the tokens and create new ones.")
 		}

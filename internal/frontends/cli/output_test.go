@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"remit/internal/engine/approval"
 	"remit/internal/toolsets/codebase"
@@ -28,6 +30,25 @@ func TestAnAnswerThatCannotBePrintedIsAnError(t *testing.T) {
 	p.Stdout = &out
 	if err := p.printBody([]byte("{}")); err != nil || out.String() != "{}\n" {
 		t.Errorf("printed %q: %v", out.String(), err)
+	}
+}
+
+// TestEveryCommandReportsFailedOutput checks that a command fails if its output was lost, although
+// it does not check its own writes, and that the reader of a pipe may end.
+func TestEveryCommandReportsFailedOutput(t *testing.T) {
+	t.Parallel()
+	for out, want := range map[io.Writer]struct {
+		says string
+		code int
+	}{
+		fullDisk{}:    {"remit: no space left\n", ExitFailed},
+		&closedPipe{}: {"", ExitOK},
+	} {
+		var errOut bytes.Buffer
+		p := &Program{Args: []string{"version"}, Env: func(string) (string, bool) { return "", false }, Stdout: out, Stderr: &errOut}
+		if code := p.Main(t.Context()); code != want.code || errOut.String() != want.says {
+			t.Errorf("%T: exit code %d, says %q, want %+v", out, code, errOut.String(), want)
+		}
 	}
 }
 
@@ -71,9 +92,9 @@ func TestOutputOnATerminal(t *testing.T) {
 			"[\n  " + `"a\u001b[8m\u202e\u3164\nb\t",` + "\n  " + `"\u007f\udb40\udc41"` + "\n]\n",
 		},
 		"JSON lines": {func(w *visible.Writer) {
-			p := &jsonPrinter{output: newOutput(w, true, true), tally: true}
+			p := newJSONPrinter(jsonPrinter{output: newOutput(w, true, true)})
 			p.file(codebase.Found{Path: hostile, Count: 1})
-		}, `{"file":"a\u001b[8m\u202e\u3164\nb\t","count":1}` + "\n"},
+		}, `{"type":"begin","data":{"path":{"text":"a\u001b[8m\u202e\u3164\nb\t"}}}` + "\n"},
 		"names": {func(w *visible.Writer) {
 			p := &tallyPrinter{output: newOutput(w, true, true)}
 			p.file(codebase.Found{Path: "a\u3164", Count: 1})
@@ -94,21 +115,27 @@ func TestRequestsOnATerminal(t *testing.T) {
 	t.Parallel()
 	const hostile = "a\x1b]52;c;cm0=\a\u009b2J\u202e\u200b\u3164\r\x7f"
 	r := approval.Request{
-		ID: "k3v9q2xa7m", Tool: "t" + hostile, Principal: "p" + hostile, DecidedBy: "d" + hostile, Reason: "r" + hostile,
+		ID: "k3v9q2xa7m", Tool: "set/t" + hostile, Principal: "p" + hostile, DecidedBy: "d" + hostile, Reason: "r" + hostile,
+		Summary: "s" + hostile, State: approval.Approved,
+		Origin:    approval.Origin{Frontend: "f" + hostile, Client: "c" + hostile, CallerReason: "w" + hostile},
 		Arguments: []byte("{\"\u202ek\":\"\u009bv\"}"),
 	}
 	for name, tc := range map[string]struct {
 		print func(p *Program)
 		want  []string
 	}{
-		"list": {func(p *Program) { p.printRequests([]approval.Request{r}) }, []string{`  ta\x1b]52;`, `pa\x1b]52;c;cm0=\a\u009b2J\u202e\u200b\u3164\r\u007f  {`}},
+		"list": {func(p *Program) { p.printRequests([]approval.Request{r}, &approval.ListOptions{}) }, []string{`  sa\x1b]52;`, `  pa\x1b]52;c;cm0=\a\…  `}},
+		"show": {func(p *Program) {
+			view := viewOf(r)
+			p.printRequest(&r, &view, "", []approval.Request{r})
+		}, []string{`Tool     set/ta\x1b]52;`, `Caller   pa\x1b]52;`, `Reason   ra\x1b]52;`, `Via      fa\x1b]52;`, "not checked by Remit:\n" + `  wa\x1b`, ": 1 approved\n", "\n" + `\u202ek: "\u009bv"`}},
 		"JSON": {func(p *Program) { _ = writeJSON(p.Stdout, viewOf(r)) }, []string{`"principal": "pa\u001b]52`, `"reason": "ra\u001b`, `"decided_by": "da`, `"\u202ek": "\u009bv"`}},
 		"prompt": {func(p *Program) {
 			fmt.Fprint(p.Stdout, r.Wording(approval.Shown{Title: "T" + hostile, After: "A" + hostile}))
 		}, []string{`(ta\x1b]52;`, `Ta\x1b]52;`, `+ Aa\x1b]52;`, `\u202ek: "\u009bv"`}},
 	} {
 		var out bytes.Buffer
-		tc.print(&Program{Stdout: &visible.Writer{Terminal: &out}})
+		tc.print(&Program{Stdout: &visible.Writer{Terminal: &out}, Now: time.Now})
 		for _, want := range tc.want {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("%s: %q lacks %q", name, out.String(), want)

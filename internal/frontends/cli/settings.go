@@ -31,9 +31,11 @@ type Settings struct {
 	Embeddings      string         // source of embeddings: local, or the URL of a service
 	EmbeddingsModel string         // model of the embedding service
 	EmbeddingsOnly  bool           // fail a search if the embedding service fails; no fallback
+	Transient       bool           // the index is not stored where nothing is stored yet
 	Config          string         // path of the configuration file, whether it exists or not
 	Keys            string         // folder for keys; "" is the default
 	RateLimits      bool
+	Bridge          bool // use the server that runs in this workspace already
 	Elicitation     bool // answers in a dialog of a stdio client count as decisions
 	LogLevel        slog.Level
 	LogFormat       string        // LogText or LogJSON
@@ -52,14 +54,32 @@ type Settings struct {
 	OIDCUser     string // claim that holds the caller's user
 	// URL to notify of new approval requests; "" for none.
 	Webhook string
-	Tools   map[string]contract.Tightening // by tool name; set only in the file
+	// The form of these messages: json, slack or ntfy.
+	WebhookFormat string
+	Tools         map[string]contract.Tightening // by tool name; set only in the file
 	// Env looks up environment variables, such as the credentials for S3.
 	Env func(string) (string, bool)
+
+	// Reload returns the settings again, for a server that takes changes while it runs; nil if it
+	// does not. OnHangup: also on SIGHUP. Level is the level of its log.
+	Reload   func() (Settings, error)
+	OnHangup bool
+	Level    *slog.LevelVar
 
 	// Entries of the configuration file that are not in force, because nobody has trusted them.
 	Untrusted []Entry
 	// Entries that are in force only because REMIT_TRUST is "all".
 	TrustedAll []Entry
+
+	// The path of the current folder within the root, if the root was found above it; otherwise "".
+	here string
+	// Whether stdio was started in no workspace or in the home folder, and nothing names another
+	// folder.
+	noProject bool
+	// Whether no folder was named, and neither the current folder nor one above it is a workspace.
+	unmarked bool
+	// OnCreate is called before the data folder is created; nil if there is nothing to say.
+	OnCreate func()
 
 	values []Value    // for config print
 	file   configFile // the parsed configuration file, without the entries that are not in force
@@ -76,13 +96,18 @@ const (
 
 // LogOptions say what a logger writes, and where.
 type LogOptions struct {
-	Level  slog.Level
-	Format string // LogText if empty
-	File   string // appended to; "" for the writer of the program
+	Level  slog.Leveler // slog.LevelInfo if nil
+	Format string       // LogText if empty
+	File   string       // appended to; "" for the writer of the program
 }
 
 // logOptions returns the options of the log that the settings ask for.
-func (s *Settings) logOptions() LogOptions { return LogOptions{s.LogLevel, s.LogFormat, s.LogFile} }
+func (s *Settings) logOptions() LogOptions {
+	if s.Level != nil {
+		return LogOptions{s.Level, s.LogFormat, s.LogFile}
+	}
+	return LogOptions{s.LogLevel, s.LogFormat, s.LogFile}
+}
 
 // Values returns all settings with their origins.
 func (s *Settings) Values() []Value { return s.values }
@@ -161,7 +186,7 @@ func flagGroups() []flagGroup {
 // settingsTable lists every setting once. A default with ROOT or DATA in it is expanded after
 // those two are known.
 var settingsTable = []setting{
-	{workspaceFlags, notInFile, "root", ".", "workspace folder that the tools work in"},
+	{workspaceFlags, notInFile, "root", ".", "workspace folder; by default the nearest folder above with remit.yaml, .remit or .git"},
 	{storageFlags, needsTrust, "data", "ROOT/.remit", "folder for Remit's own data"},
 	{workspaceFlags, dependsValue, "toolsets", "learning-os,tasks,books,context", "toolsets to serve, separated by commas"},
 	{workspaceFlags, inForce, "read_only", "false", "refuse every tool that writes"},
@@ -179,6 +204,7 @@ var settingsTable = []setting{
 	{storageFlags, operatorOnly, "keys", "", "folder for keys and for what protects workspaces; by default ~/.config/remit"},
 	{workspaceFlags, notInFile, "config", "ROOT/remit.yaml", "configuration file"},
 	{workspaceFlags, dependsValue, "rate_limits", "on", "enforce rate limits: on, or off for benchmarks and trusted local use"},
+	{workspaceFlags, inForce, "bridge", "on", "use a server that runs in this workspace already: on, or off to work alone"},
 	{workspaceFlags, dependsValue, "log_level", "warn", "lowest level to log: debug, info, warn or error; serve uses info unless you set it"},
 	{workspaceFlags, inForce, "log_format", LogText, "format of the log: text, or json (an object per line)"},
 	{workspaceFlags, operatorOnly, "log_file", "", "file to append the log to, instead of stderr; opened again after it was renamed, and on SIGHUP"},
@@ -193,6 +219,7 @@ var settingsTable = []setting{
 	{identityFlags, operatorOnly, "oidc_audience", "", "audience that the issuer's tokens must name; by default this server's /mcp URL"},
 	{identityFlags, operatorOnly, "oidc_user", "sub", "claim of the issuer's tokens that holds the user"},
 	{servingFlags, operatorOnly, "webhook", "", "URL to notify of new approval requests, signed with REMIT_WEBHOOK_SECRET"},
+	{servingFlags, operatorOnly, "webhook_format", "json", "form of the webhook's messages: json (signed), slack or ntfy"},
 }
 
 func (s setting) flag() string { return strings.ReplaceAll(s.key, "_", "-") }

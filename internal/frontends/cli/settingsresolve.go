@@ -3,12 +3,14 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"remit/internal/contract"
@@ -21,25 +23,45 @@ import (
 
 // resolver looks up values by precedence: flag, environment, file, default.
 type resolver struct {
+	command   string // the name of the command
 	flags     *pflag.FlagSet
 	env       func(string) (string, bool)
 	file      configFile
 	untrusted []Entry // entries of the file that are not in force
 	found     []Value
+	here      string // see Settings
+	// The folder that the client of a stdio session works in; "" for the current folder.
+	clientFolder string
+	noProject    bool // see Settings
+	unmarked     bool // see Settings
+	manyProjects bool // holdsProjects(root)
+}
+
+// resolver returns a resolver for a command.
+func (p *Program) resolver(cmd *cobra.Command) *resolver {
+	return &resolver{command: cmd.Name(), flags: cmd.Flags(), env: p.Env, clientFolder: p.clientFolder}
 }
 
 // settings returns the effective value of every setting. An entry of a file that nobody has trusted
 // must be valid, but is not in force.
 func (p *Program) settings(cmd *cobra.Command) (Settings, error) {
-	return p.resolve(cmd.Flags())
+	return p.resolve(p.resolver(cmd))
 }
 
-func (p *Program) resolve(flags *pflag.FlagSet) (Settings, error) {
-	r := &resolver{flags: flags, env: p.Env}
+func (p *Program) resolve(r *resolver) (Settings, error) {
 	s := Settings{Env: p.Env}
 	var err error
 	if s.Root, err = r.root(); err != nil {
 		return s, err
+	}
+	s.here, s.noProject, s.unmarked = r.here, r.noProject, r.unmarked
+	p.rootNotice(&s)
+	if s.unmarked && r.manyProjects {
+		root := s.Root
+		s.OnCreate = sync.OnceFunc(func() {
+			fmt.Fprintf(p.Stderr, "remit: %s is no project, but becomes a workspace now; "+
+				"to use another folder, cd into a project first, or add --root\n", root)
+		})
 	}
 	if err := p.keys(r, &s); err != nil {
 		return s, err
@@ -129,6 +151,7 @@ func (r *resolver) values(s *Settings) error {
 	s.file, s.Tools = r.file, r.file.tools
 	s.Data = r.path(s, "data")
 	database, databaseOrigin := r.lookup("database")
+	database = expandPrefix(database, "sqlite://ROOT/", "sqlite://"+s.Root+"/")
 	s.Database = expandPrefix(database, "sqlite://DATA/", "sqlite://"+s.Data+"/")
 	r.record("database", withoutPassword(s.Database), databaseOrigin)
 	err := errors.Join(
@@ -149,6 +172,7 @@ func (r *resolver) values(s *Settings) error {
 		r.embeddings(s),
 		r.parse("elicitation", oneOf(&s.Elicitation, "on", "off")),
 		r.parse("rate_limits", oneOf(&s.RateLimits, "on", "off")),
+		r.parse("bridge", oneOf(&s.Bridge, "on", "off")),
 		r.logging(s),
 		r.parse("audit_keep", s.parseAuditKeep),
 		r.parse("addr", s.parseAddr),
@@ -188,7 +212,13 @@ func (r *resolver) root() (string, error) {
 	}
 	text, origin := r.lookup("root")
 	root, err := filepath.Abs(text)
-	if err != nil {
+	if err == nil && origin == FromDefault {
+		root, err = r.findDefault()
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", errors.New("the current folder does not exist any more; go to another one with cd")
+	case err != nil:
 		return "", fmt.Errorf("find the root folder: %w", err)
 	}
 	r.record("root", root, origin)
@@ -235,6 +265,7 @@ func (r *resolver) access(s *Settings) error {
 		r.parse("oidc_audience", func(text string) error { s.OIDCAudience = text; return nil }),
 		r.parse("oidc_user", func(text string) error { s.OIDCUser = text; return nil }),
 		r.webhook(s),
+		r.webhookFormat(s),
 	)
 	if (s.TLSCert == "") != (s.TLSKey == "") {
 		err = errors.Join(err, errors.New("tls_cert and tls_key must be set together; set both or neither"))

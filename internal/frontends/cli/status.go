@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"remit/internal/contract"
 )
 
 // Process is a running Remit that uses the data folder.
@@ -105,9 +107,9 @@ func (p *Program) printReport(r *Report) {
 		t.add("running", "nothing in "+r.Root)
 	}
 	t.add("data", r.Data.describe())
-	t.add("database", fmt.Sprintf("%s: %s, %s", r.Database.URL, plural(int(r.Database.Tasks), "task"), size(r.Database.Bytes)))
-	t.add("memory", fmt.Sprintf("%s, %s", plural(int(r.Memory.Files), "file"), size(r.Memory.Bytes)))
-	books := strings.Join(r.Books.Places, ", ") + ": " + plural(r.Books.Books, "book")
+	t.add("database", fmt.Sprintf("%s: %s, %s", r.Database.URL, contract.Count(int(r.Database.Tasks), "task"), size(r.Database.Bytes)))
+	t.add("memory", fmt.Sprintf("%s, %s", contract.Count(int(r.Memory.Files), "file"), size(r.Memory.Bytes)))
+	books := strings.Join(r.Books.Places, ", ") + ": " + contract.Count(r.Books.Books, "book")
 	if r.Books.Bytes > 0 {
 		books += ", " + size(r.Books.Bytes)
 	}
@@ -128,7 +130,7 @@ func (p *Program) printReport(r *Report) {
 	}
 	t.write(p.Stdout)
 	if len(r.Problems) > 0 {
-		fmt.Fprintln(p.Stdout, "\n\"remit doctor\" says what to do.")
+		fmt.Fprintln(p.Stdout, p.hint("\n\"remit doctor\" says what to do."))
 	}
 }
 
@@ -156,9 +158,9 @@ func (a *AuditReport) describe() string {
 	if a.Days == 0 {
 		return "no records"
 	}
-	text := fmt.Sprintf("%s from %s to %s, %s", plural(a.Days, "day"), a.First, a.Last, size(a.Bytes))
+	text := fmt.Sprintf("%s from %s to %s, %s", contract.Count(a.Days, "day"), a.First, a.Last, size(a.Bytes))
 	if a.Records > 0 {
-		text = plural(int(a.Records), "record") + ", " + text
+		text = contract.Count(int(a.Records), "record") + ", " + text
 	}
 	return text
 }

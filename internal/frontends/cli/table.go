@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ import (
 
 // table prints rows in columns. On a terminal it is truncated to the width.
 type table struct {
+	width  int    // number of columns without a terminal; 0 is no limit
 	shrink int    // column to shrink first; 0 is the last one
 	colour bool   // print colours
 	empty  string // text to print if there is no row below the heading
@@ -55,7 +57,7 @@ func (t *table) write(w io.Writer) {
 		fmt.Fprintln(w, t.empty)
 		return
 	}
-	t.writeWithin(unescaped(w), widthOf(w)) // add has escaped the cells
+	t.writeWithin(unescaped(w), cmp.Or(widthOf(w), t.width)) // add has escaped the cells
 }
 
 // writeWithin writes lines of at most maxWidth columns. 0 means no limit.

@@ -13,6 +13,7 @@ import (
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
+	"remit/internal/toolsets/tasks"
 	"remit/internal/visible"
 )
 
@@ -23,7 +24,8 @@ func (p *Program) tasksCommand() *cobra.Command {
 	runsWithoutSubcommand(c)
 	c.PersistentFlags().StringVar(&t.user, "user", "", "user whose tasks to use (default: your login name)")
 	c.PersistentFlags().BoolVar(&p.asJSON, "json", false, "print the result of the tool as JSON")
-	c.AddCommand(t.list("list"), t.add(), t.done(), t.edit(), t.remove())
+	c.AddCommand(t.list("list"), t.add(), t.edit(), t.showing(), t.done(), t.reopen(), t.release(), t.remove(), t.restore(), t.undo(),
+		t.export(), t.importing())
 	return c
 }
 
@@ -31,22 +33,26 @@ func (p *Program) tasksCommand() *cobra.Command {
 // and prints the results for people.
 type taskCommands struct {
 	*Program
-	user   string
-	engine *engine.Engine
+	user    string
+	session *session
+	isNew   bool // nothing is stored yet
 }
 
-// run returns a runFunc that runs body on a workspace that serves the tasks toolset.
-func (t *taskCommands) run(body func(cmd *cobra.Command, args []string) error) runFunc {
-	return t.with(func(cmd *cobra.Command, w Workspace, args []string) error {
-		if err := w.PingDatabase(cmd.Context()); err != nil {
+// undoTools is the hidden toolset with the tools that take changes back.
+const undoTools = "tasks-undo"
+
+// run returns a runFunc that runs body on a workspace that serves the tasks toolset, and others.
+func (t *taskCommands) run(body func(cmd *cobra.Command, args []string) error, more ...string) runFunc {
+	return t.withSession(func(cmd *cobra.Command, s *session, args []string) error {
+		if err := s.pingDatabase(cmd.Context()); err != nil {
 			return err
 		}
-		t.engine = w.Engine()
+		t.session, t.isNew = s, !s.hasData()
 		if !cmd.Flags().Changed("user") {
 			t.user = loginName()
 		}
 		return body(cmd, args)
-	}, "tasks")
+	}, append([]string{"tasks"}, more...)...)
 }
 
 // loginName returns the user's login name, without the domain that Windows puts in front.
@@ -62,6 +68,7 @@ func loginName() string {
 type refusal struct {
 	kind    contract.Kind
 	message string
+	request string // that a pending call waits for
 }
 
 func (r *refusal) Error() string { return r.message }
@@ -69,25 +76,20 @@ func (r *refusal) Error() string { return r.message }
 // call calls a tool for the user and returns the data of its result. An error of the tool is a
 // *refusal.
 func (t *taskCommands) call(ctx context.Context, tool string, arguments ...jsontree.Member) (jsontree.Value, error) {
+	data, _, err := t.callOnce(ctx, "", tool, arguments...)
+	return data, err
+}
+
+// callOnce is call with an idempotency key. replayed means that the call was made before.
+func (t *taskCommands) callOnce(
+	ctx context.Context, key, tool string, arguments ...jsontree.Member,
+) (data jsontree.Value, replayed bool, err error) {
 	args := jsontree.Obj(append([]jsontree.Member{jsontree.M("user_id", jsontree.Str(t.user))}, arguments...)...)
-	args.Raw = args.Append(nil)
-	call := engine.Call{Tool: tool, Args: args, Principal: LocalPrincipal, Frontend: "cli", Client: "remit/" + t.Version}
-	call.Peer = terminal{t.Program}
-	result, err := t.engine.Call(ctx, call)
-	switch {
-	case err != nil && contract.AsError(err).Kind != contract.NotFound:
-		return jsontree.Value{}, err
-	case err != nil: // it is part of the toolset, so a rule hides it
-		return jsontree.Value{}, fmt.Errorf("%s is not available: the configuration file hides it", tool)
-	}
-	body, err := jsontree.ParseTrusted(result.Body)
+	body, replayed, err := t.session.callTool(ctx, engine.Call{Tool: tool, Args: args, Key: key})
 	if err != nil {
-		return body, fmt.Errorf("read the answer of %s: %w", tool, err)
+		return body, false, err
 	}
-	if result.Err != nil {
-		return body, &refusal{kind: result.Err.Kind, message: body.At("error", "message").Text}
-	}
-	return body.Field("data"), nil
+	return body.Field("data"), replayed, nil
 }
 
 // reported prints each refusal and the next step on stderr. It returns the error that ends the
@@ -101,7 +103,9 @@ func (t *taskCommands) reported(cmd *cobra.Command, errs ...error) error {
 			return err
 		}
 		fmt.Fprintf(t.Stderr, "remit: %s\n", visible.Line(err.Error()))
-		if r.kind != contract.Pending {
+		if r.kind == contract.Pending {
+			t.printDeciding(r.request)
+		} else {
 			end, next = failure{ExitFailed}, t.nextStep(cmd, r.kind)
 		}
 	}
@@ -115,7 +119,8 @@ func (t *taskCommands) reported(cmd *cobra.Command, errs ...error) error {
 func (t *taskCommands) nextStep(cmd *cobra.Command, kind contract.Kind) string {
 	switch kind {
 	case contract.NotFound:
-		return fmt.Sprintf("Run \"remit tasks --all --user %s\" to list all tasks.", visible.Line(t.user))
+		return fmt.Sprintf("Run \"remit tasks --all --user %[1]s\" to list all tasks, or \"remit tasks restore --user %[1]s\" "+
+			"to list deleted ones.", visible.Line(t.user))
 	case contract.Invalid:
 		return fmt.Sprintf("Run %q for help.", cmd.CommandPath()+" --help")
 	default:
@@ -125,11 +130,18 @@ func (t *taskCommands) nextStep(cmd *cobra.Command, kind contract.Kind) string {
 
 // taskView holds the printed fields of a task. Some tools return only a few of them.
 type taskView struct {
-	ID        int64  `json:"id"`
-	Title     string `json:"title"`
-	Completed bool   `json:"completed"`
-	Priority  string `json:"priority"`
-	Due       string `json:"due_date"` // "" if it has none
+	ID          int64        `json:"id"`
+	Title       string       `json:"title"`
+	Description string       `json:"description"`
+	Completed   bool         `json:"completed"`
+	Priority    string       `json:"priority"`
+	Due         string       `json:"due_date"` // "" if it has none
+	Created     string       `json:"created_at"`
+	Updated     string       `json:"updated_at"`
+	Deleted     string       `json:"deleted_at"`
+	DependsOn   []int64      `json:"depends_on"`
+	BlockedBy   []int64      `json:"blocked_by"`
+	Claim       *tasks.Claim `json:"claim"`
 }
 
 func parseTask(data jsontree.Value) (taskView, error) {
@@ -154,9 +166,16 @@ func (s *taskView) overdue(now time.Time) bool {
 	return !s.Completed && s.Due != "" && dueLabel(s.Due, now) == "overdue"
 }
 
+// status returns completed, claimed, blocked or open.
 func (s *taskView) status() string {
-	if s.Completed {
+	switch {
+	case s.Completed:
 		return "completed"
+	case s.Claim != nil:
+		return "claimed"
+	case len(s.BlockedBy) > 0:
+		return "blocked"
+	default:
+		return "open"
 	}
-	return "open"
 }

@@ -18,7 +18,7 @@ func (t *taskCommands) add() *cobra.Command {
 		Args:    atLeastOneArg("the title is missing: remit tasks add TITLE"),
 	}
 	given := t.flags(c, taskFlag{"description", "description of the task"},
-		taskFlag{"priority", "low, medium or high (default medium)"}, taskFlag{"due", "due day"})
+		taskFlag{"priority", "low, medium or high (default medium)"}, taskFlag{"due", "due day"}, dependsFlag)
 	c.RunE = t.run(func(cmd *cobra.Command, args []string) error {
 		more, err := given()
 		if err != nil {
@@ -37,7 +37,7 @@ func (t *taskCommands) edit() *cobra.Command {
 		Use: "edit ID", Aliases: []string{"update"}, Args: exactArgs(1), ValidArgsFunction: t.completeTask(1, ""),
 	}
 	given := t.flags(c, taskFlag{"title", "new title"}, taskFlag{"description", "new description"},
-		taskFlag{"priority", "new priority: low, medium or high"}, taskFlag{"due", "new due day"})
+		taskFlag{"priority", "new priority: low, medium or high"}, taskFlag{"due", "new due day"}, dependsFlag)
 	c.RunE = t.run(func(cmd *cobra.Command, args []string) error {
 		if done && reopen {
 			return usageError{errors.New("--done and --reopen cannot be combined")}
@@ -89,12 +89,28 @@ func (t *taskCommands) change(cmd *cobra.Command, verb, tool string, arguments .
 	if err != nil {
 		return err
 	}
+	t.printChanged(verb, s)
+	return nil
+}
+
+// printChanged prints a task that was changed, in one line.
+func (t *taskCommands) printChanged(verb string, s taskView) {
 	about := []string{s.status(), s.Priority}
 	if s.Due != "" {
 		about = append(about, "due "+s.due(t.Now()))
 	}
 	fmt.Fprintf(t.Stdout, "%s #%d: %s (%s)\n", verb, s.ID, s.Title, strings.Join(about, ", "))
-	return nil
+}
+
+// changed returns a function that prints the answer of a tool that returns a task.
+func (t *taskCommands) changed(verb string) func(string, jsontree.Value) error {
+	return func(_ string, data jsontree.Value) error {
+		s, err := parseTask(data)
+		if err == nil {
+			t.printChanged(verb, s)
+		}
+		return err
+	}
 }
 
 func (t *taskCommands) done() *cobra.Command {
@@ -109,9 +125,33 @@ func (t *taskCommands) done() *cobra.Command {
 	return c
 }
 
+func (t *taskCommands) reopen() *cobra.Command {
+	c := t.forEach("reopen", "update_task", t.changed("Reopened"), jsontree.M("completed", jsontree.Boolean(false)))
+	c.ValidArgsFunction = t.completeTask(anyNumber, tasks.Completed)
+	return c
+}
+
+func (t *taskCommands) release() *cobra.Command {
+	var force bool
+	say := func(id string, data jsontree.Value) error {
+		s, err := parseTask(data)
+		if err == nil {
+			fmt.Fprintf(t.Stdout, "Released #%s: %s\n", id, s.Title)
+		}
+		return err
+	}
+	c := t.forEach("release", "release_task", say)
+	c.ValidArgsFunction = t.completeTask(anyNumber, tasks.Open)
+	c.RunE = t.run(func(cmd *cobra.Command, args []string) error {
+		return t.each(cmd, args, "release_task", say, jsontree.M("force", jsontree.Boolean(force)))
+	})
+	c.Flags().BoolVar(&force, "force", false, "take the task away from an agent that works on it")
+	return c
+}
+
 func (t *taskCommands) remove() *cobra.Command {
 	c := t.forEach("rm", "delete_task", func(id string, _ jsontree.Value) error {
-		fmt.Fprintf(t.Stdout, "Deleted #%s\n", id)
+		fmt.Fprintf(t.Stdout, t.hint("Deleted #%[1]s (to restore it within 30 days: remit tasks restore %[1]s)\n"), id)
 		return nil
 	})
 	c.Aliases, c.ValidArgsFunction = []string{"delete", "remove"}, t.completeTask(anyNumber, "")
@@ -120,21 +160,25 @@ func (t *taskCommands) remove() *cobra.Command {
 
 // forEach returns a command that calls a tool for each id. Its error for a missing id mentions
 // quotes, because a shell takes an unquoted #12 as a comment.
-func (t *taskCommands) forEach(verb, tool string, say func(id string, data jsontree.Value) error) *cobra.Command {
+func (t *taskCommands) forEach(
+	verb, tool string, say func(id string, data jsontree.Value) error, more ...jsontree.Member,
+) *cobra.Command {
 	return &cobra.Command{
 		Use:  verb + " ID...",
 		Args: atLeastOneArg("a task id is missing: remit tasks " + verb + " ID... (12, or '#12' in quotes)"),
-		RunE: t.run(func(cmd *cobra.Command, args []string) error { return t.each(cmd, args, tool, say) }),
+		RunE: t.run(func(cmd *cobra.Command, args []string) error { return t.each(cmd, args, tool, say, more...) }),
 	}
 }
 
 // each calls a tool for every id. It continues after a failure and reports all failures at the end.
-func (t *taskCommands) each(cmd *cobra.Command, ids []string, tool string, say func(id string, data jsontree.Value) error) error {
+func (t *taskCommands) each(
+	cmd *cobra.Command, ids []string, tool string, say func(id string, data jsontree.Value) error, more ...jsontree.Member,
+) error {
 	answers := []jsontree.Value{}
 	var failed []error
 	for _, id := range ids {
 		id = taskID(id)
-		data, err := t.call(cmd.Context(), tool, jsontree.M("task_id", jsontree.Str(id)))
+		data, err := t.call(cmd.Context(), tool, append([]jsontree.Member{jsontree.M("task_id", jsontree.Str(id))}, more...)...)
 		if err == nil && t.asJSON {
 			answers = append(answers, data)
 		} else if err == nil {

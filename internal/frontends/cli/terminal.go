@@ -59,7 +59,7 @@ func (t terminal) Ask(ctx context.Context, questions []engine.Question) (map[str
 		if fields := q.Params.At("requestedSchema", "properties"); len(fields.Members) > 0 {
 			return nil, errors.New("the command line cannot show a form")
 		}
-		yes, err := t.program.confirmPerson(ctx, q.Params.Field("message").Text+"\nAllow it once?")
+		yes, err := t.program.confirmPerson(ctx, q.Params.Field("message").Text)
 		if err != nil {
 			return nil, err
 		}

@@ -164,7 +164,7 @@ func (p *Program) createToken(ctx context.Context, who Identity, wanted identity
 	fmt.Fprintf(p.Stderr, "Created the token %q (%s): %s. %s.\n", made.Name, made.ID, describeRights(&made), describeExpiry(&made, p.Now()))
 	fmt.Fprintf(p.Stderr, "Keep it like a password: it is not shown again. Callers send it as \"Authorization: Bearer TOKEN\".\n")
 	if !before {
-		fmt.Fprintln(p.Stderr, "From now on \"remit serve\" requires a token from every caller over HTTP.")
+		fmt.Fprintln(p.Stderr, p.hint("From now on \"remit serve\" requires a token from every caller over HTTP."))
 	}
 	return nil
 }
@@ -289,7 +289,8 @@ func (p *Program) tokenList() *cobra.Command {
 				tokens = slices.DeleteFunc(tokens, func(t identity.Token) bool { return !t.Live(now) })
 			}
 			views := convert(tokens, func(t identity.Token) tokenView { return viewOfToken(&t, now) })
-			return p.show(views, func() { p.printTokens(tokens, now) })
+			err = p.show(views, func() { p.printTokens(tokens, now) })
+			return errors.Join(err, p.hintNoToken(ctx, who))
 		}),
 	}
 	c.Flags().BoolVar(&all, "all", false, "include revoked and expired tokens, and tokens not created here")
@@ -305,7 +306,7 @@ func (p *Program) minute(t time.Time) string {
 }
 
 func (p *Program) printTokens(tokens []identity.Token, now time.Time) {
-	t := table{shrink: 3, empty: "There are no tokens. \"remit token create --name NAME\" creates one."}
+	t := table{shrink: 3, empty: p.hint("There are no tokens. \"remit token create --name NAME\" creates one.")}
 	t.add("ID", "NAME", "STATE", "SCOPES", "USER", "EXPIRES", "LAST USED")
 	for i := range tokens {
 		n := &tokens[i]
@@ -316,6 +317,20 @@ func (p *Program) printTokens(tokens []identity.Token, now time.Time) {
 		t.add(n.ID, n.Name, n.StateLabel(now), rights, n.User, p.minute(n.Expires), p.minute(n.Used))
 	}
 	t.write(p.Stdout)
+}
+
+// hintNoToken prints on stderr that callers still need a token, if none is valid any more.
+func (p *Program) hintNoToken(ctx context.Context, who Identity) error {
+	needed, err := who.Tokens().AnyCreated(ctx)
+	if err != nil || !needed {
+		return err
+	}
+	tokens, err := who.Tokens().List(ctx)
+	if err == nil && !slices.ContainsFunc(tokens, func(t identity.Token) bool { return t.Live(p.Now()) }) {
+		fmt.Fprintln(p.Stderr, "No token of Remit is valid, and \"remit serve\" still requires a token over HTTP, unless --identity is off.\n"+
+			"Create one: remit token create --name NAME")
+	}
+	return err
 }
 
 func (p *Program) tokenRevoke() *cobra.Command {
@@ -332,7 +347,7 @@ func (p *Program) tokenRevoke() *cobra.Command {
 			}
 			fmt.Fprintf(p.Stdout, "Revoked the token %q (%s) at %s: calls with it are refused.\n",
 				t.Name, t.ID, t.Revoked.In(p.Now().Location()).Format(time.DateTime))
-			return effect.Conclude(ctx, nil)
+			return errors.Join(effect.Conclude(ctx, nil), p.hintNoToken(ctx, who))
 		}),
 	}
 }
@@ -367,7 +382,7 @@ func (p *Program) tokenLink() *cobra.Command {
 				return err // the link was not shown to anybody
 			}
 			fmt.Fprintln(p.Stdout, who.ConsoleURL("/console/login?token="+url.QueryEscape(token)))
-			fmt.Fprintf(p.Stderr, "The link signs %q in as %s. It works once, until %s, while \"remit serve\" runs.\n",
+			fmt.Fprintf(p.Stderr, p.hint("The link signs %q in as %s. It works once, until %s, while \"remit serve\" runs.\n"),
 				name, r, p.Now().Add(good).Format(time.DateTime))
 			return nil
 		}),

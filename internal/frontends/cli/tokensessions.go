@@ -39,7 +39,7 @@ func (p *Program) tokenSessions() *cobra.Command {
 }
 
 func (p *Program) printSessions(people []identity.Session) {
-	t := table{empty: "Nobody is signed in at the console. \"remit token link\" creates a sign-in link."}
+	t := table{empty: p.hint("Nobody is signed in at the console. \"remit token link\" creates a sign-in link.")}
 	t.add("NAME", "ROLE", "SIGNED IN", "LAST SEEN", "ENDS")
 	for _, s := range people {
 		t.add(s.Name, s.Role.String(), p.minute(s.Created), p.minute(s.Seen), p.minute(s.Expires))
@@ -74,7 +74,7 @@ func (p *Program) tokenSignout() *cobra.Command {
 			}
 			fmt.Fprintf(p.Stdout, "Ended sessions: %d. Unused sign-in links are invalid now.\n", ended)
 			if ended == 0 && !all {
-				fmt.Fprintf(p.Stderr, "Nobody called %q is signed in; \"remit token sessions\" shows who is.\n", name)
+				fmt.Fprintf(p.Stderr, p.hint("Nobody called %q is signed in; \"remit token sessions\" shows who is.\n"), name)
 			}
 			return nil
 		}),

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 )
 
@@ -68,7 +69,7 @@ func (p *Program) trustWorkspace(ctx context.Context, s *Settings) error {
 	if !yes {
 		return errNoConsent
 	}
-	fmt.Fprintf(p.Stdout, "Trusted %d entries of %s. They are in force when Remit starts next.\n", len(open), s.Config)
+	fmt.Fprintf(p.Stdout, "Trusted %s of %s, in force when Remit starts next.\n", contract.Count(len(open), "entry"), s.Config)
 	return nil
 }
 
@@ -76,7 +77,7 @@ func (s *Settings) trustState() string {
 	if len(s.asked) == 0 {
 		return "the workspace asks for nothing beyond the defaults."
 	}
-	return fmt.Sprintf("all %d entries that go beyond the defaults are trusted.", len(s.asked))
+	return fmt.Sprintf("everything that goes beyond the defaults is trusted (%s).", contract.Count(len(s.asked), "entry"))
 }
 
 // trustView is the JSON form of trust --show.
@@ -105,7 +106,7 @@ func (p *Program) showTrust(s *Settings) error {
 	}
 	return p.show(view, func() {
 		if s.trustProblem != nil {
-			fmt.Fprintf(p.Stdout, "%s\nTo decide again, run \"remit trust\" in a terminal.\n\n", unreadableTrust(s.trustProblem))
+			fmt.Fprintf(p.Stdout, p.hint("%s\nTo decide again, run \"remit trust\" in a terminal.\n\n"), unreadableTrust(s.trustProblem))
 		}
 		if len(view.Entries) == 0 {
 			fmt.Fprintln(p.Stdout, "The workspace asks for nothing beyond the defaults.")

@@ -1,14 +1,15 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
-	"net/http"
+	"hash/fnv"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
+	"unicode"
 
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
@@ -17,20 +18,85 @@ import (
 	"remit/internal/visible"
 )
 
+// deskPage is the template of the list of requests beside the review of one.
+const (
+	deskPage = "approvals"
+	deskPath = "/console/approvals"
+)
+
 // requestRow is a request in a list. The caller may have written all of it, so invisible characters
 // are escaped.
 type requestRow struct {
 	ID, Summary, Tool, Principal, State, By string
 	Clipped                                 string // the arguments, shortened
-	Created, Expires                        time.Time
+	// The file or the thing that the call is about; "" if unknown.
+	Target              string
+	Created, Expires    time.Time
+	Destructive, Urgent bool
+	// It was shown to the person who looks at the list.
+	Opened  bool
+	Href    string // its review beside the list
+	request approval.Request
 }
+
+// urgent is the remaining time of a request from which on a list says that it expires.
+const urgent = 10 * time.Minute
 
 func rowOf(r approval.Request, now time.Time) requestRow {
 	return requestRow{
 		ID: r.ID, Summary: visible.Line(r.Summary), Tool: visible.Line(r.Tool), Principal: visible.Line(r.Principal),
-		Clipped: clip(visible.Line(string(r.Arguments[:min(len(r.Arguments), 600)])), 140),
-		State:   stateOf(r, now), By: visible.Line(r.DecidedBy), Created: r.CreatedAt, Expires: r.ExpiresAt,
+		Clipped: clip(visible.Line(string(r.Arguments[:min(len(r.Arguments), 600)])), 140), Target: targetOf(r.Arguments),
+		State: stateOf(r, now), By: visible.Line(r.DecidedBy), Created: r.CreatedAt, Expires: r.ExpiresAt,
+		Urgent: r.State == approval.Pending && r.ExpiresAt.Sub(now) < urgent, request: r,
 	}
+}
+
+// Monogram returns two letters for the caller.
+func (r requestRow) Monogram() string { return monogram(r.Principal) }
+
+// Colour returns the class with the colour of the caller.
+func (r requestRow) Colour() string { return colourOf(r.Principal) }
+
+// monogram returns the initials of the first two words of a name, without its kind ("agent:").
+func monogram(name string) string {
+	_, bare, _ := strings.Cut(name, ":")
+	words := strings.FieldsFunc(cmp.Or(bare, name), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	switch len(words) {
+	case 0:
+		return "?"
+	case 1:
+		letters := []rune(words[0])
+		return strings.ToUpper(string(letters[:min(2, len(letters))]))
+	}
+	return strings.ToUpper(string([]rune(words[0])[:1]) + string([]rune(words[1])[:1]))
+}
+
+// colourOf returns the class of one of five colours. A caller has the same one on every page.
+func colourOf(name string) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(name))
+	return "a" + strconv.Itoa(int(h.Sum32()%5)+1)
+}
+
+// targetOf returns what a call is about, as far as its arguments say so by their usual names.
+func targetOf(arguments []byte) string {
+	args, err := jsontree.Parse(arguments)
+	if err != nil || args.Kind != jsontree.Object {
+		return ""
+	}
+	var parts []string
+	for _, name := range []string{"book_id", "chapter_id", "file", "path", "asset_type", "filename"} {
+		if value := args.Field(name); value.Kind == jsontree.String && value.Text != "" {
+			parts = append(parts, value.Text)
+		}
+	}
+	if task := args.Field("task_id"); len(parts) == 0 && task.Text != "" {
+		parts = []string{"task " + task.Text}
+	}
+	if user := args.Field("user_id"); user.Text != "" {
+		parts = append(parts, "user "+user.Text)
+	}
+	return clip(visible.Line(strings.Join(parts, "/")), 120)
 }
 
 // stateOf returns the state of a request as pages show it.
@@ -43,90 +109,263 @@ func stateOf(r approval.Request, now time.Time) string {
 
 // Limits of the list of requests.
 const (
-	inboxPageSize    = 25
+	inboxPageSize    = 100
 	maxInboxRequests = 1000 // the store has no cursor; older requests are in the audit log
 )
 
-// inboxView is the data of the list of requests.
-type inboxView struct {
+// listChoice says which requests a list shows. It is part of every address of the desk, so that
+// the list stays the same from one request to the next.
+type listChoice struct {
 	Decided bool
-	Here    string // the URL of this page
-	Rows    []requestRow
-	Pager   pager
+	Query   string // words that must all occur
+	By      string // what the list is grouped by: agent, tool, file or none
+	Only    string // the group that is shown; "" for all
+	Page    int    // 0 means the one with the open request
 }
 
-// inbox lists the waiting or the decided requests, newest first.
-func (v *visit) inbox() error {
+// chosen reads the choice from the address.
+func (v *visit) chosen() (c listChoice, err error) {
 	values := v.r.URL.Query()
-	page, err := pageNumber(values.Get("page"))
-	if err != nil {
-		return err
+	c = listChoice{
+		Decided: values.Get("show") == "decided", Query: strings.TrimSpace(values.Get("q")),
+		By: cmp.Or(values.Get("by"), "agent"), Only: values.Get("only"),
 	}
-	view := inboxView{Decided: values.Get("show") == "decided"}
-	requests, more, err := v.requests(view.Decided, page)
-	if err != nil {
-		return err
+	if len(c.Query) > maxQuery {
+		return c, contract.Errorf(contract.Invalid, "q must have at most %d bytes", maxQuery)
 	}
-	for _, r := range requests {
-		view.Rows = append(view.Rows, rowOf(r, v.Now()))
+	if err := contract.OneOf(c.By, "agent", "tool", "file", "none"); err != nil {
+		return c, contract.Errorf(contract.Invalid, "by must be agent, tool, file or none")
 	}
-	view.Here = v.r.URL.RequestURI()
-	if page > 1 {
-		view.Pager.Prev = v.otherPage(page - 1)
-		view.Pager.Note = fmt.Sprintf("Page %d", page)
+	if text := values.Get("page"); text != "" {
+		if c.Page, err = strconv.Atoi(text); err != nil || c.Page < 1 || c.Page > maxInboxRequests/inboxPageSize {
+			return c, contract.Errorf(contract.Invalid, "page must be a number from 1 to %d", maxInboxRequests/inboxPageSize)
+		}
 	}
-	if more && page < maxInboxRequests/inboxPageSize {
-		view.Pager.Next = v.otherPage(page + 1)
-	}
-	if v.r.Header.Get("HX-Request") != "" {
-		return v.part("approvals", "inbox", view)
-	}
-	return v.page("approvals", "approvals", "Approvals", view)
+	return c, nil
 }
 
-// otherPage returns the URL of another page of the same list.
-func (v *visit) otherPage(page int) string {
-	number := ""
-	if page > 1 {
-		number = strconv.Itoa(page)
+// maxQuery bounds the bytes of a search in the list.
+const maxQuery = 255
+
+// At returns an address of the desk with this choice. The page is left out: it follows from the
+// request that is open.
+func (c listChoice) At(path string, more ...string) string {
+	values := url.Values{}
+	set := func(name, value, absent string) {
+		if value != absent {
+			values.Set(name, value)
+		}
 	}
-	address, _ := query(v.r.URL, "page", number) // query accepts every *url.URL
-	return address
+	if c.Decided {
+		values.Set("show", "decided")
+	}
+	set("q", c.Query, "")
+	set("by", c.By, "agent")
+	set("only", c.Only, "")
+	for i := 0; i+1 < len(more); i += 2 {
+		set(more[i], more[i+1], "")
+	}
+	if len(values) == 0 {
+		return path
+	}
+	return path + "?" + values.Encode()
 }
 
-func pageNumber(text string) (int, error) {
-	if text == "" {
-		return 1, nil
-	}
-	page, err := strconv.Atoi(text)
-	if err != nil || page < 1 || page > maxInboxRequests/inboxPageSize {
-		return 0, contract.Errorf(contract.Invalid, "page must be a number from 1 to %d", maxInboxRequests/inboxPageSize)
-	}
-	return page, nil
+// AtRequest is At for the page of a request, or one below it.
+func (c listChoice) AtRequest(id, rest string) string {
+	return c.At(deskPath + "/" + url.PathEscape(id) + rest)
 }
 
-// requests returns one page of the list, and whether there are more.
-func (v *visit) requests(decided bool, page int) (some []approval.Request, more bool, err error) {
-	last := page * inboxPageSize
-	var list []approval.Request
-	if decided {
-		list, err = v.decided(last + 1)
-	} else {
-		list, err = v.waiting(v.r.Context(), last+1)
+// AtPage is At for one page of the list.
+func (c listChoice) AtPage(page int) string {
+	if page == 1 {
+		return c.At(deskPath)
 	}
-	if err != nil {
-		return nil, false, err
-	}
-	return list[min(last-inboxPageSize, len(list)):min(last, len(list))], len(list) > last, nil
+	return c.At(deskPath, "page", strconv.Itoa(page))
 }
 
-// decided returns at least count requests that are no longer waiting, newest first, or all of them
-// if there are fewer. The store returns waiting requests in between, which are usually few.
-func (v *visit) decided(count int) (some []approval.Request, err error) {
-	ctx, now := v.r.Context(), v.Now()
-	store, err := v.openApprovals(v.r.Context())
+// groupOf returns the group of a request in the list.
+func (c listChoice) groupOf(r *requestRow) string {
+	switch {
+	case c.Decided: // by time
+		return ""
+	case c.By == "agent":
+		return r.Principal
+	case c.By == "tool":
+		return r.Tool
+	case c.By == "file":
+		return cmp.Or(r.Target, "No file")
+	}
+	return ""
+}
+
+// requestGroup are the requests of a page that belong together.
+type requestGroup struct {
+	Name  string
+	Total int    // on all pages
+	Only  string // the address of a list of this group alone
+	Rows  []requestRow
+}
+
+// Monogram returns two letters for the group.
+func (g requestGroup) Monogram() string { return monogram(g.Name) }
+
+// Colour returns the class with the colour of the group.
+func (g requestGroup) Colour() string { return colourOf(g.Name) }
+
+// inboxView is the data of the list of requests, and of the review beside it.
+type inboxView struct {
+	listChoice
+	Groups    []requestGroup
+	Total     int // requests in the list, on all pages
+	Waiting   string
+	Pager     pager
+	MayDecide bool
+	Closed    string // why several requests cannot be approved at once
+	Pane      *requestPage
+	Toast     *toast
+	Part      bool // this is the answer to a script, which replaces parts of the page
+
+	rows []requestRow // in the order of the list
+}
+
+// Filtered reports whether the list leaves out requests.
+func (l *inboxView) Filtered() bool { return l.Query != "" || l.Only != "" }
+
+// Refresh returns the address of the list alone.
+func (l *inboxView) Refresh() string { return l.AtPage(l.Page) }
+
+// listRequests reads the requests of a choice.
+func (v *visit) listRequests(c listChoice) (*inboxView, error) {
+	l := &inboxView{listChoice: c, MayDecide: v.person.Role >= identity.Approver}
+	waiting, err := v.waiting(v.r.Context(), maxInboxRequests+1)
 	if err != nil {
 		return nil, err
+	}
+	l.Waiting = strconv.Itoa(len(waiting))
+	if len(waiting) > maxInboxRequests {
+		l.Waiting = strconv.Itoa(maxInboxRequests) + "+"
+	}
+	requests := waiting
+	if c.Decided {
+		if requests, err = v.decided(c); err != nil {
+			return nil, err
+		}
+	}
+	words, now := strings.Fields(strings.ToLower(c.Query)), v.Now()
+	for _, r := range requests[:min(len(requests), maxInboxRequests)] {
+		row := rowOf(r, now)
+		if !matches(&row, words) || c.Only != "" && l.groupOf(&row) != c.Only {
+			continue
+		}
+		if tool := v.toolOf(r); tool != nil {
+			row.Destructive = tool.Hints.Destructive
+		}
+		row.Opened = v.opened.mark(v.person.Principal(), r.ID) != ""
+		row.Href = c.AtRequest(r.ID, "")
+		l.rows = append(l.rows, row)
+	}
+	l.sort()
+	if l.MayDecide && !c.Decided {
+		if s := v.signing(deskPath); s.Needed || s.Closed != "" {
+			l.Closed = cmp.Or(s.Closed, "each approval needs your passkey")
+		}
+	}
+	return l, nil
+}
+
+// matches reports whether all words occur in what a request says.
+func matches(row *requestRow, words []string) bool {
+	if len(words) == 0 {
+		return true
+	}
+	r := &row.request
+	text := strings.ToLower(strings.Join([]string{r.ID, r.Summary, r.Tool, r.Principal, row.Target, string(r.Arguments), r.DecidedBy, r.Reason}, "\n"))
+	return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
+}
+
+// sort puts the requests of each group together. The groups are in the order of their newest
+// requests.
+func (l *inboxView) sort() {
+	first := map[string]int{}
+	for i := range l.rows {
+		if group := l.groupOf(&l.rows[i]); first[group] == 0 {
+			first[group] = i + 1
+		}
+	}
+	slices.SortStableFunc(l.rows, func(a, b requestRow) int { return cmp.Compare(first[l.groupOf(&a)], first[l.groupOf(&b)]) })
+}
+
+// arrange fills the page of the list that contains a request, or the chosen page.
+func (l *inboxView) arrange(open string) {
+	l.Total = len(l.rows)
+	at := max(0, l.index(open))
+	if l.Page == 0 {
+		l.Page = at/inboxPageSize + 1
+	}
+	from := min((l.Page-1)*inboxPageSize, len(l.rows))
+	to := min(from+inboxPageSize, len(l.rows))
+	totals := map[string]int{}
+	for i := range l.rows {
+		totals[l.groupOf(&l.rows[i])]++
+	}
+	l.Groups = nil
+	for _, row := range l.rows[from:to] {
+		name := l.groupOf(&row)
+		if n := len(l.Groups); n == 0 || l.Groups[n-1].Name != name {
+			alone := l.listChoice
+			alone.Only = name
+			l.Groups = append(l.Groups, requestGroup{Name: name, Total: totals[name], Only: alone.At(deskPath)})
+		}
+		g := &l.Groups[len(l.Groups)-1]
+		g.Rows = append(g.Rows, row)
+	}
+	l.Pager = pager{}
+	if l.Page > 1 {
+		l.Pager.Prev, l.Pager.Note = l.AtPage(l.Page-1), fmt.Sprintf("Page %d", l.Page)
+	}
+	if to < len(l.rows) {
+		l.Pager.Next = l.AtPage(l.Page + 1)
+	}
+}
+
+// index returns the position of a request in the list, or -1.
+func (l *inboxView) index(id string) int {
+	return slices.IndexFunc(l.rows, func(r requestRow) bool { return r.ID == id })
+}
+
+// inbox shows the list of requests.
+func (v *visit) inbox() error {
+	choice, err := v.chosen()
+	if err != nil {
+		return err
+	}
+	l, err := v.listRequests(choice)
+	if err != nil {
+		return err
+	}
+	l.arrange("")
+	if v.r.Header.Get("HX-Request") != "" {
+		l.Part = true
+		return v.part(deskPage, "queue", l)
+	}
+	if l.Toast, err = v.toastOf(v.r.URL.Query().Get("after")); err != nil {
+		return err
+	}
+	return v.page(deskPage, "approvals", "Approvals", l)
+}
+
+// decided returns the requests that are no longer waiting, newest first, as many as the choice
+// needs. The store returns waiting requests in between, which are usually few.
+func (v *visit) decided(c listChoice) (some []approval.Request, err error) {
+	ctx, now := v.r.Context(), v.Now()
+	store, err := v.openApprovals(ctx)
+	if err != nil {
+		return nil, err
+	}
+	count := max(1, c.Page)*inboxPageSize + 1
+	if c.Query != "" {
+		count = maxInboxRequests
 	}
 	for _, limit := range []int{count + inboxPageSize, count + maxInboxRequests} {
 		all, err := store.List(ctx, approval.ListOptions{All: true, Limit: limit, Now: now})
@@ -139,195 +378,4 @@ func (v *visit) decided(count int) (some []approval.Request, err error) {
 		}
 	}
 	return some, nil
-}
-
-// argument is one argument of a call, in full.
-type argument struct{ Name, Value string }
-
-// requestPage is the data of the page of one request.
-type requestPage struct {
-	requestRow
-	Version, Digest  string
-	Reason           string
-	Decided, Spent   time.Time
-	ToolLink         string // the page of the tool, if it is served
-	Changed          bool   // the contract has changed since the request
-	Own              bool   // the visitor made the request
-	MayDecide        bool
-	NextID           string // another waiting request
-	Arguments        []argument
-	Effect           string // in one line
-	Diff             *comparison
-	Unchanged        bool   // the content is the same already
-	Unbound          bool   // the effect depends on nothing that can change until the call runs
-	Mark             string // of what this page shows; an approval must carry it
-	Unshown          string // why the effect cannot be shown, so that nobody can approve it
-	Waiting          bool
-	Approved, Denied bool
-	Stale, Withdrawn bool
-	MayWithdraw      bool
-	Signing          signing
-}
-
-// Explained reports whether the diff shows everything that will be written, so that the page can
-// fold the arguments.
-func (p *requestPage) Explained() bool { return p.Diff != nil && p.Diff.Omitted == 0 && !p.Unchanged }
-
-func (v *visit) request() error {
-	request, err := v.loadRequest()
-	if err != nil {
-		return err
-	}
-	page := v.requestPage(request)
-	return v.page("approval", "approvals", page.Summary, &page)
-}
-
-// requestState responds with the decision once the request is decided. Until then it responds with
-// no content, so that it does not overwrite a reason while somebody types it.
-func (v *visit) requestState() error {
-	request, err := v.loadRequest()
-	if err != nil {
-		return err
-	}
-	if stateOf(request, v.Now()) == "waiting" { // the usual case: do not compute the diff
-		v.w.WriteHeader(http.StatusNoContent)
-		return nil
-	}
-	page := v.requestPage(request)
-	return v.part("approval", "decision", &page)
-}
-
-// loadRequest returns the request that the URL names.
-func (v *visit) loadRequest() (approval.Request, error) {
-	store, err := v.openApprovals(v.r.Context())
-	if err != nil {
-		return approval.Request{}, err
-	}
-	return store.Get(v.r.Context(), v.r.PathValue("id"))
-}
-
-func (v *visit) requestPage(r approval.Request) requestPage {
-	now := v.Now()
-	page := requestPage{
-		requestRow: rowOf(r, now), Version: visible.Line(r.Version), Digest: visible.Line(r.Digest), Reason: visible.Line(r.Reason),
-		Decided: r.DecidedAt, Spent: r.UsedAt, Arguments: argumentsOf(r.Arguments),
-		Own: r.Principal == v.person.Principal(), MayDecide: v.person.Role >= identity.Approver,
-		Approved: r.State == approval.Approved, Denied: r.State == approval.Denied,
-		Stale: r.State == approval.Changed, Withdrawn: r.State == approval.Withdrawn,
-	}
-	page.MayWithdraw = page.MayDecide && page.State == string(approval.Approved)
-	page.Waiting = page.State == "waiting"
-	page.contract(v, r)
-	if page.Waiting {
-		page.preview(v, r)
-		page.Signing = v.signing()
-	} else if waiting, err := v.waiting(v.r.Context(), 1); err == nil && len(waiting) > 0 {
-		page.NextID = waiting[0].ID
-	}
-	return page
-}
-
-// contract compares the contract of the request with the one that is served now.
-func (p *requestPage) contract(v *visit, r approval.Request) {
-	_, name, _ := strings.Cut(r.Tool, "/")
-	if !v.Engine.Serves(name) {
-		return
-	}
-	tool, err := v.Engine.Find(name)
-	if err != nil || tool.ID != r.Tool {
-		return
-	}
-	p.ToolLink = "/console/tools/" + url.PathEscape(name)
-	p.Changed = tool.Digest != r.Digest
-}
-
-// preview adds what the call would do, as a diff between the current and the new content.
-func (p *requestPage) preview(v *visit, r approval.Request) {
-	shown, err := v.Desk.Show(v.r.Context(), r, "")
-	if err != nil {
-		v.Log.Warn("cannot show what a request would do", "request", r.ID, "error", err)
-		p.Unshown = visible.Line(contract.AsError(err).Message)
-		return
-	}
-	p.Effect, p.Unbound, p.Mark = visible.Line(shown.Title), shown.State == "", r.PageMark(shown.State)
-	if shown.Before == "" && shown.After == "" {
-		return
-	}
-	diff := comparisonOf(shown.Title, shown.Before, shown.After)
-	p.Diff, p.Unchanged = &diff, shown.Before == shown.After
-}
-
-// argumentsOf returns the arguments of a call by name, each in full.
-func argumentsOf(source []byte) []argument {
-	args, err := jsontree.Parse(source)
-	if err != nil || args.Kind != jsontree.Object {
-		return []argument{{Name: "arguments", Value: visible.Text(string(source))}}
-	}
-	var list []argument
-	for _, m := range args.Members {
-		text := m.Value.Text
-		if m.Value.Kind != jsontree.String {
-			text = prettyJSON(&m.Value)
-		}
-		list = append(list, argument{visible.Line(m.Key), visible.Text(text)})
-	}
-	return list
-}
-
-// maxReason is the maximum length of the reason of a decision, in characters.
-const maxReason = 1000
-
-// decide records the decision of a person. If somebody else decided first, the person sees who.
-func (v *visit) decide() error {
-	decision, err := v.decision()
-	if err != nil {
-		return err
-	}
-	request, err := v.Desk.Decide(v.r.Context(), v.r.PathValue("id"), decision)
-	return v.afterDecision(request, "Your decision was not recorded", err)
-}
-
-// withdraw takes back an approval that no call has used.
-func (v *visit) withdraw() error {
-	by := approval.Decision{By: v.person.Principal(), Via: frontendConsole, Address: v.Address(v.r)}
-	request, err := v.Desk.Withdraw(v.r.Context(), v.r.PathValue("id"), by)
-	return v.afterDecision(request, "The approval was not withdrawn", err)
-}
-
-// afterDecision sends the person back to the request, or says why nothing was decided.
-func (v *visit) afterDecision(request approval.Request, failed string, err error) error {
-	here := "/console/approvals/" + url.PathEscape(request.ID)
-	if err != nil && contract.AsError(err).Kind == contract.Conflict {
-		v.problem(http.StatusConflict, problem{
-			Title: failed, Link: here, LinkText: "See the request",
-			Message: visible.Line(contract.AsError(err).Message) + ".",
-		})
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	v.redirect(here)
-	return nil
-}
-
-// decision parses the form of a decision.
-func (v *visit) decision() (approval.Decision, error) {
-	// The field may hold line breaks.
-	reason := strings.Join(strings.Fields(v.r.PostForm.Get("reason")), " ")
-	if !utf8.ValidString(reason) || utf8.RuneCountInString(reason) > maxReason {
-		return approval.Decision{}, contract.Errorf(contract.Invalid, "reason must be text of at most %d characters", maxReason)
-	}
-	decision := approval.Decision{
-		By: v.person.Principal(), Via: frontendConsole, Address: v.Address(v.r), Reason: reason, Mark: v.r.PostForm.Get("shown"),
-		Answer: v.passkeyAnswer(),
-	}
-	switch v.r.PostForm.Get("verdict") {
-	case "approve":
-		decision.Approve = true
-	case "deny":
-	default:
-		return approval.Decision{}, contract.Errorf(contract.Invalid, "verdict must be approve or deny")
-	}
-	return decision, nil
 }

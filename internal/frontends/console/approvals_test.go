@@ -25,34 +25,31 @@ func TestInbox(t *testing.T) {
 	wants(t, viewer("GET", "/console/approvals", nil), 200, "Nothing is waiting", "remit approvals list",
 		"<title>Approvals · Remit</title>")
 	wants(t, viewer("GET", "/console/approvals?show=decided", nil), 200, "No decisions yet")
-	for i := range 60 {
-		c.addRequest(t, fmt.Sprintf("r%02d", i), "agent:x", `{"n":1}`)
+	for i := range 240 {
+		c.addRequest(t, fmt.Sprintf("r%03d", i), "agent:x", `{"n":1}`)
 	}
-	for i := range 30 {
-		if _, err := c.approvals.Decide(t.Context(), fmt.Sprintf("r%02d", i), approval.Verdict{Approve: i%2 == 0, By: "cli:grace"}, c.now, c.now.Add(time.Hour)); err != nil {
+	for i := range 120 {
+		if _, err := c.approvals.Decide(t.Context(), fmt.Sprintf("r%03d", i), approval.Verdict{Approve: i%2 == 0, By: "cli:grace"}, c.now, c.now.Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	w := viewer("GET", "/console/approvals", nil)
-	wants(t, w, 200, "/console/approvals/r59", "/console/approvals/r35", `href="/console/approvals?page=2"`,
-		"<title>(30) Approvals · Remit</title>")
-	if strings.Contains(w.Body.String(), "/console/approvals/r34") {
-		t.Error("the first page is not bounded")
-	}
+	wants(t, w, 200, `href="/console/approvals/r239"`, `href="/console/approvals/r140"`, `href="/console/approvals?page=2"`,
+		"<title>(120) Approvals · Remit</title>")
+	lacks(t, w, `href="/console/approvals/r139"`)
 	w = viewer("GET", "/console/approvals?page=2", nil)
-	wants(t, w, 200, "/console/approvals/r34", "/console/approvals/r30", `href="/console/approvals"`)
-	if strings.Contains(w.Body.String(), `rel="next"`) || strings.Contains(w.Body.String(), "/console/approvals/r29") {
-		t.Error("a decided request is listed as waiting")
-	}
+	wants(t, w, 200, `href="/console/approvals/r139"`, `href="/console/approvals/r120"`, `href="/console/approvals"`)
+	lacks(t, w, `rel="next"`)
+	lacks(t, w, `href="/console/approvals/r119"`) // it is decided
 	w = viewer("GET", "/console/approvals?show=decided", nil)
-	wants(t, w, 200, "/console/approvals/r29", "/console/approvals/r05", `href="/console/approvals?page=2&amp;show=decided"`,
+	wants(t, w, 200, "/console/approvals/r119?show=decided", "/console/approvals/r020?", `href="/console/approvals?page=2&amp;show=decided"`,
 		"cli:grace", ">approved<", ">denied<")
-	wants(t, viewer("GET", "/console/approvals?show=decided&page=2", nil), 200, "/console/approvals/r04", "/console/approvals/r00")
+	wants(t, viewer("GET", "/console/approvals?show=decided&page=2", nil), 200, "/console/approvals/r019?", "/console/approvals/r000?")
 	wants(t, viewer("GET", "/console/approvals?page=0", nil), 400, "page must be a number")
 	wants(t, viewer("GET", "/console/approvals?page=99999999999999999999", nil), 400, "page must be a number")
 
 	w = viewer("GET", "/console/approvals?show=decided", nil, "HX-Request", "true")
-	wants(t, w, 200, "/console/approvals/r29")
+	wants(t, w, 200, "/console/approvals/r119")
 	if strings.Contains(w.Body.String(), "<html") {
 		t.Error("the part contains a whole page")
 	}
@@ -66,13 +63,13 @@ func TestInboxEnds(t *testing.T) {
 	for i := range maxInboxRequests + 50 {
 		c.addRequest(t, fmt.Sprintf("r%04d", i), "agent:x", `{}`)
 	}
-	lacks(t, viewer("GET", "/console/approvals?page=40", nil), `rel="next"`)
+	lacks(t, viewer("GET", "/console/approvals?page=10", nil), `rel="next"`)
 	for i := range maxInboxRequests + 10 {
 		c.approvals.all[i].State = approval.Denied
 	}
-	w := viewer("GET", "/console/approvals?page=40&show=decided", nil)
+	w := viewer("GET", "/console/approvals?page=10&show=decided", nil)
 	// The 40 newest are waiting.
-	wants(t, w, 200, "/console/approvals/r0034", "/console/approvals/r0010")
+	wants(t, w, 200, "/console/approvals/r0109", "/console/approvals/r0010")
 	lacks(t, w, `rel="next"`)
 	before := c.approvals.lists()
 	wants(t, viewer("GET", "/console/approvals?show=decided", nil, "HX-Request", "true"), 200, "/console/approvals/r1009")
@@ -88,10 +85,10 @@ func TestRequestPage(t *testing.T) {
 		`{"text":"line 1\nline 2\u202e<b>","list":[1,{"a":"`+strings.ReplaceAll(evil, `"`, `\"`)+`"}]}`)
 	w := c.as(identity.Approver)("GET", "/console/approvals/"+r.ID, nil)
 	wants(t, w, 200,
-		"<h1>Write something</h1>",
+		`<h2 tabindex="-1" id="pane-title">Write something</h2>`,
 		`href="/console/tools/write"`, "1.2.3", r.Digest[:18],
 		"line 1\nline 2\\u202e&lt;b&gt;", // invisible characters escaped, line breaks kept
-		"What will change", `aria-hidden="true">−</span><span class="sr">removed: </span>`, `aria-hidden="true">&#43;</span><span class="sr">added: </span>`,
+		`aria-hidden="true">−</span><span class="sr">removed: </span>`, `aria-hidden="true">&#43;</span><span class="sr">added: </span>`,
 		`action="/console/approvals/k3v9q2xa7m/decide"`, "in 59 min",
 	)
 	for _, bad := range []string{"<script>alert", "<img", "\u202e"} {
@@ -126,7 +123,7 @@ func TestDecide(t *testing.T) {
 		approver := c.as(identity.Approver)
 		w := approver("POST", "/console/approvals/k3v9q2xa7m/decide", url.Values{"verdict": {verdict}, "reason": {" fine\r\n"}, "shown": {r.PageMark("")}})
 		wants(t, w, 303)
-		if got := w.Header().Get("Location"); got != "/console/approvals/k3v9q2xa7m" {
+		if got := w.Header().Get("Location"); got != "/console/approvals?after=k3v9q2xa7m" {
 			t.Errorf("redirects to %q", got)
 		}
 		got := c.approvals.all[0]
@@ -218,7 +215,7 @@ func TestApprovalIsForThePageThatWasSeen(t *testing.T) {
 		return approver("POST", "/console/approvals/k3v9q2xa7m/decide", url.Values{"verdict": {verdict}, "shown": {mark}}).Code
 	}
 	wants(t, approver("GET", "/console/approvals/k3v9q2xa7m", nil), 200,
-		`<input type="hidden" name="shown" value="`+r.PageMark("v1")+`">`, `<textarea id="reason"`, "Replace a.md")
+		`<input type="hidden" name="shown" value="`+r.PageMark("v1")+`">`, `id="reason"`, "Replace a.md")
 	for name, mark := range map[string]string{
 		"no mark": "", "the mark of another request": other.PageMark("v1"), "an older page": r.PageMark("v0"), "a forged mark": "v1",
 	} {
@@ -267,4 +264,13 @@ func TestEffectThatCannotBeShown(t *testing.T) {
 	wants(t, w, 200, "cannot be shown", "The book storage cannot be used", `value="deny"`)
 	lacks(t, w, `value="approve"`)
 	wants(t, c.as(identity.Approver)("POST", "/console/approvals/k3v9q2xa7m/decide", url.Values{"verdict": {"deny"}}), 303)
+}
+
+// TestOriginOfRequest checks that a page marks what a caller says as the caller's words.
+func TestOriginOfRequest(t *testing.T) {
+	c := newFixture(t)
+	r := c.addRequest(t, "k3v9q2xa7m", "agent:x", `{}`)
+	c.approvals.all[0].Origin = approval.Origin{Frontend: "http", Client: "bot 1", CallerReason: "<b>Approved\u202e</b>"}
+	wants(t, c.as(identity.Viewer)("GET", "/console/approvals/"+r.ID, nil), 200, "http, client “bot 1”", "words, not checked by Remit",
+		`&lt;b&gt;Approved\u202e&lt;/b&gt;`)
 }

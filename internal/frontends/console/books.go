@@ -13,6 +13,7 @@ import (
 
 // bookList is the data of the page of all books.
 type bookList struct {
+	Here      string // the URL of this page
 	Books     []books.Book
 	Pager     pager
 	Truncated bool // the list was truncated
@@ -20,7 +21,7 @@ type bookList struct {
 }
 
 func (v *visit) showBooks() error {
-	list := &bookList{Unserved: v.missingTool("books", "books", "list_books", "glob_search", "read_content")}
+	list := &bookList{Here: v.r.URL.RequestURI(), Unserved: v.missingTool("books", "books", "list_books", "glob_search", "read_content")}
 	if list.Unserved == nil {
 		answer, truncated, err := read[books.ListBooksOut](v, "list_books", nil)
 		if err != nil {
@@ -35,6 +36,7 @@ func (v *visit) showBooks() error {
 // bookPage is the data of the page of a book: its tree, its assets or its history.
 type bookPage struct {
 	books.Book
+	Here      string // the URL of this page
 	Show      string // "", assets or history
 	Tree      []*folder
 	Files     int
@@ -45,7 +47,7 @@ type bookPage struct {
 }
 
 func (v *visit) showBook() error {
-	page := &bookPage{Show: v.r.URL.Query().Get("show")}
+	page := &bookPage{Here: v.r.URL.RequestURI(), Show: v.r.URL.Query().Get("show")}
 	var err error
 	if page.Book, err = v.book(v.r.PathValue("book")); err != nil {
 		return err

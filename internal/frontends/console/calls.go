@@ -23,6 +23,12 @@ type callRow struct {
 	latencyTarget
 }
 
+// HasRelated reports whether other records may belong to the call: it may have changed something,
+// or it is a decision about another call.
+func (r callRow) HasRelated() bool {
+	return r.Served != nil && !r.Served.Hints.ReadOnly || strings.HasPrefix(r.Tool, "approvals/")
+}
+
 // latencyTarget is the latency target of a tool, from its contract.
 type latencyTarget struct {
 	Served *engine.Tool // nil if the tool is not served, or the record is not of a tool
@@ -250,10 +256,19 @@ type callView struct {
 	Took   time.Duration
 	latencyTarget
 	Changed bool // the contract has another version now
+	Related related
 }
 
 // Text returns a string or number of the record.
 func (c *callView) Text(key string) string { return textOf(&c.Record.Value, key) }
+
+// Decided returns the id of the approval request that the record of a decision names.
+func (c *callView) Decided() string {
+	if !strings.HasPrefix(c.Text("tool"), "approvals/") {
+		return ""
+	}
+	return auditindex.RequestOf(&c.Record.Value)
+}
 
 // Frontend returns the front end of the call.
 func (c *callView) Frontend() string { return audit.FrontendOf(&c.Record.Value) }
@@ -289,6 +304,7 @@ func (v *visit) showCall() error {
 	if took := record.Value.Field("micros"); took.Decode(&micros) == nil {
 		view.Took = time.Duration(micros) * time.Microsecond
 	}
+	view.Related = v.related(id)
 	view.latencyTarget = v.served()[view.Text("tool")]
 	view.Changed = view.Served != nil && view.Served.Version.String() != view.Text("version")
 	return v.page("call", "calls", "Call to "+view.Text("tool"), view)

@@ -74,7 +74,7 @@ func TestCallPages(t *testing.T) {
 	wants(t, viewer("GET", "/console/calls/series?period=1y", nil), 400)
 }
 
-var callLink = regexp.MustCompile(`href="/console/calls/(2026-[^"]+)"`)
+var callLink = regexp.MustCompile(`href="/console/calls/(2026-[^"#]+)"`)
 
 // TestPagesOfCalls checks that every call is on exactly one page, and that the links back lead to
 // the same pages.

@@ -8,6 +8,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -34,11 +35,14 @@ type Console struct {
 	People    People
 	Tokens    Tokens
 	Settings  func() []Setting
-	Health    func(ctx context.Context) map[string]error
-	Clients   func(base string) []Client // how each client connects to the server at base
-	Base      func() string              // the URL at which people reach the server
-	Secure    bool                       // send cookies over TLS only
-	Identity  func() string              // how callers are identified, as a sentence
+	// Reload reads the configuration again, and returns the settings that need a restart of the
+	// server.
+	Reload   func() (restart []string, err error)
+	Health   func(ctx context.Context) map[string]error
+	Clients  func(base string) []Client // how each client connects to the server at base
+	Base     func() string              // the URL at which people reach the server
+	Secure   bool                       // send cookies over TLS only
+	Identity func() string              // how callers are identified, as a sentence
 	// TokensRequired reports whether callers over HTTP must send a token.
 	TokensRequired func() bool
 	Audit          engine.Auditor
@@ -67,6 +71,9 @@ type Console struct {
 	routeMux  http.ServeMux // only the pages, to find out which methods a path accepts
 	templates sync.Map      // functions that parse a template once, by its name
 	live      hub
+	topics    topicCache
+	started   string // when Register was called; no other process has the same
+	opened    opened
 }
 
 // People manages the sessions of people.
@@ -125,6 +132,7 @@ const (
 // Register adds the routes of the console to mux: the overview at /, everything else below
 // /console/.
 func (c *Console) Register(mux *http.ServeMux) {
+	c.started = strconv.FormatInt(c.Now().UnixMicro(), 36)
 	for _, r := range c.routes() {
 		mux.HandleFunc(r.pattern, c.guarded(r))
 		c.routeMux.HandleFunc(r.pattern, http.NotFound)
@@ -151,9 +159,19 @@ func (*Console) routes() []route {
 		{"GET /console/approvals", identity.Viewer, (*visit).inbox},
 		{"GET /console/approvals/{id}", identity.Viewer, (*visit).request},
 		{"GET /console/approvals/{id}/state", identity.Viewer, (*visit).requestState},
+		{"GET /console/approvals/{id}/lines", identity.Viewer, (*visit).requestLines},
+		{"GET /console/approvals/{id}/records", identity.Viewer, (*visit).requestRecords},
+		{"GET /console/approvals/{id}/toast", identity.Viewer, (*visit).requestToast},
+		{"POST /console/approvals/decide", identity.Approver, (*visit).decideSeveral},
+		{"POST /console/approvals/withdraw", identity.Approver, (*visit).withdrawSeveral},
 		{"POST /console/approvals/{id}/decide", identity.Approver, (*visit).decide},
 		{"POST /console/approvals/{id}/withdraw", identity.Approver, (*visit).withdraw},
 		{"POST /console/approvals/{id}/passkey", identity.Approver, (*visit).askApproval},
+		{"GET /console/approvals/{id}/rule", identity.Approver, (*visit).ruleForm},
+		{"POST /console/approvals/{id}/rule", identity.Approver, (*visit).makeRule},
+		{"POST /console/approvals/{id}/rule/passkey", identity.Approver, (*visit).askRule},
+		{"GET /console/access", identity.Viewer, (*visit).access},
+		{"POST /console/access/{rule}/revoke", identity.Approver, (*visit).revokeRule},
 		{"GET /console/passkeys", identity.Approver, (*visit).passkeys},
 		{"POST /console/passkeys", identity.Approver, (*visit).addPasskey},
 		{"POST /console/passkeys/add", identity.Approver, (*visit).askNewPasskey},
@@ -163,6 +181,7 @@ func (*Console) routes() []route {
 		{"POST /console/settings/tokens", identity.Admin, (*visit).makeToken},
 		{"POST /console/settings/tokens/{id}/revoke", identity.Admin, (*visit).revokeToken},
 		{"POST /console/settings/links", identity.Admin, (*visit).makeLink},
+		{"POST /console/settings/reload", identity.Admin, (*visit).reload},
 		{"POST /console/settings/signout", identity.Admin, (*visit).signOutOther},
 		{"GET /console/connect", identity.Viewer, (*visit).connect},
 		{"GET " + eventsPath, identity.Viewer, (*visit).events},

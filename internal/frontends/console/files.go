@@ -121,11 +121,14 @@ func (v *visit) readSource(page *filePage, line int) error {
 	if from > 1 {
 		page.Pager.Prev, _ = query(v.r.URL, "line", from-linesPerPage, "view", "source")
 	}
-	if last := from + linesPerPage - 1; last < page.Lines {
+	if last := from + linesPerPage - 1; last < page.Lines || page.Partial {
 		page.Pager.Next, _ = query(v.r.URL, "line", last+1, "view", "source")
 	}
 	if page.Lines > linesPerPage {
 		page.Pager.Note = fmt.Sprintf("lines %d to %d of %d", from, from+len(page.Code)-1, page.Lines)
+		if page.Partial {
+			page.Pager.Note += " or more"
+		}
 	}
 	return nil
 }

@@ -37,6 +37,8 @@ type fixture struct {
 	log       bytes.Buffer
 	now       time.Time
 	shown     approval.Shown // what every request would do
+	restart   []string       // what Reload returns
+	invalid   error
 
 	mu       sync.Mutex
 	records  []audit.Record
@@ -75,6 +77,7 @@ func newFixture(t testing.TB) *fixture {
 		Settings: func() []Setting {
 			return []Setting{{"root", "/home/ada/garden", "flag"}, {"approve", "ask", "default"}}
 		},
+		Reload:   func() ([]string, error) { return c.restart, c.invalid },
 		Health:   func(context.Context) map[string]error { return map[string]error{"database": nil} },
 		Base:     func() string { return "http://127.0.0.1:8722/" },
 		Identity: func() string { return "Whoever is on this machine may call" },
@@ -202,6 +205,7 @@ type fakePeople struct {
 	cookies map[string]identity.Person
 	links   map[string]identity.Person
 	touches int // number of calls of Person
+	finds   int // and of PersonWithoutTouch
 	fail    error
 }
 
@@ -239,9 +243,16 @@ func (p *fakePeople) Person(ctx context.Context, cookie string) (identity.Person
 	return p.PersonWithoutTouch(ctx, cookie)
 }
 
+func (p *fakePeople) lookups() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.finds
+}
+
 func (p *fakePeople) PersonWithoutTouch(_ context.Context, cookie string) (identity.Person, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.finds++
 	if p.fail != nil {
 		return identity.Person{}, p.fail
 	}
@@ -312,13 +323,22 @@ type requestStore struct {
 	mu   sync.Mutex
 	all  []approval.Request // oldest first
 	fail error
-	n    int // number of calls of List
+
+	hang chan struct{} // Waiting waits until it is closed, if it is set
+
+	listed, waited int // number of calls of List and of Waiting
 }
 
 func (s *requestStore) lists() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.n
+	return s.listed
+}
+
+func (s *requestStore) polls() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.waited
 }
 
 func (s *requestStore) Ask(_ context.Context, r approval.Request) (approval.Request, error) {
@@ -371,7 +391,7 @@ func (s *requestStore) Withdraw(_ context.Context, id string, v approval.Verdict
 func (s *requestStore) List(_ context.Context, o approval.ListOptions) ([]approval.Request, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.n++
+	s.listed++
 	var list []approval.Request
 	for _, r := range slices.Backward(s.all) {
 		if (o.All || r.State == approval.Pending && !r.Expired(o.Now)) && len(list) < o.Limit {
@@ -379,4 +399,22 @@ func (s *requestStore) List(_ context.Context, o approval.ListOptions) ([]approv
 		}
 	}
 	return list, s.fail
+}
+
+func (s *requestStore) WaitingIDs(_ context.Context, now time.Time) (ids []string, err error) {
+	s.mu.Lock()
+	hang := s.hang
+	s.mu.Unlock()
+	if hang != nil {
+		<-hang
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waited++
+	for _, r := range s.all {
+		if r.State == approval.Pending && !r.Expired(now) {
+			ids = append(ids, r.ID)
+		}
+	}
+	return ids, s.fail
 }

@@ -21,7 +21,7 @@ import (
 func (c *Console) functions() template.FuncMap {
 	return template.FuncMap{
 		"ago":          func(at any) (template.HTML, error) { return ago(at, c.Now()) },
-		"at":           func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
+		"at":           exactTag,
 		"asset":        assetURL,
 		"bytes":        byteCount,
 		"clientlink":   clientLink,
@@ -67,8 +67,18 @@ func timeTag(t, now time.Time) template.HTML {
 	}
 	t = t.UTC()
 	// Safe: the parts are formatted times, which contain no markup.
-	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s">%s</time>`, //nolint:gosec // see above
+	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s" data-time="ago">%s</time>`, //nolint:gosec // see above
 		t.Format(time.RFC3339), t.Format("Mon 2 Jan 2006, 15:04:05 UTC"), distance(t, now)))
+}
+
+// exactTag returns a <time> element with the time in UTC. The script of the page replaces the text
+// with the time of the reader's time zone.
+func exactTag(t time.Time) template.HTML {
+	t = t.UTC()
+	exact := t.Format("2006-01-02 15:04:05 UTC")
+	// Safe: the parts are formatted times, which contain no markup.
+	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s" data-time="exact">%s</time>`, //nolint:gosec // see above
+		t.Format(time.RFC3339), exact, exact))
 }
 
 // distance describes the time between t and now, for example "5 min ago".
@@ -220,7 +230,7 @@ func tone(of any) string {
 		return "wait"
 	case "internal", "unavailable", "failed", "High":
 		return "bad"
-	case "expired", "withdrawn", "":
+	case "expired", "withdrawn", "covered", "":
 		return "quiet"
 	case "Low":
 		return ""

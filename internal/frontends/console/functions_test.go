@@ -25,7 +25,7 @@ func TestDistance(t *testing.T) {
 			t.Errorf("%s: %q, want %q", ago, got, want)
 		}
 	}
-	want := `<time datetime="2026-08-01T11:57:00Z" title="Sat 1 Aug 2026, 11:57:00 UTC">3 min ago</time>`
+	want := `<time datetime="2026-08-01T11:57:00Z" title="Sat 1 Aug 2026, 11:57:00 UTC" data-time="ago">3 min ago</time>`
 	if got := string(timeTag(now.Add(-3*time.Minute).In(time.FixedZone("", 7200)), now)); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

@@ -171,8 +171,12 @@ var (
 )
 
 // fromPerson reports whether a person made the request, and not the script of an open page.
-// Automatic requests must not keep an idle session alive.
+// Automatic requests must not keep an idle session alive; requests with partHeader are not
+// automatic.
 func fromPerson(r *http.Request) bool {
+	if r.Header.Get(partHeader) != "" {
+		return true
+	}
 	mode := r.Header.Get("Sec-Fetch-Mode")
 	return (mode == "" || mode == "navigate") && r.Header.Get("HX-Request") == "" && r.URL.Path != eventsPath
 }

@@ -1,14 +1,11 @@
 package console
 
 import (
+	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"net/http"
-	"runtime/debug"
-	"strconv"
 	"sync"
 	"time"
 
@@ -19,60 +16,14 @@ import (
 // Limits and intervals of the event streams that keep open pages up to date.
 const (
 	pollInterval = 500 * time.Millisecond // while any page listens
-	// Between keep-alive comments, each with a check of the session.
-	keepAliveInterval = 15 * time.Second
-	eventTimeout      = 30 * time.Second // to write one event to the browser
-	maxListeners      = 200
-	maxPerSession     = 20  // so that one session cannot use all of maxListeners
-	maxCounted        = 100 // waiting requests; more are shown as "99+"
+	// Between signs of life: a page that hears nothing for three seconds says that there is no
+	// connection.
+	beatInterval    = 2 * time.Second
+	sessionInterval = 15 * time.Second // between checks of the session
+	eventTimeout    = 30 * time.Second // to write one event to the browser
+	maxListeners    = 200
+	maxPerSession   = 20 // so that one session cannot use all of maxListeners
 )
-
-// state is what the header of a page and its lists depend on. If it changes, open pages are
-// notified.
-type state struct {
-	Waiting   int    // number of waiting requests, at most maxCounted
-	Approvals string // a hash of the waiting requests; "" if they cannot be read
-	Calls     uint64 // a version that grows with every call
-}
-
-// Count returns the number of waiting requests as pages show it.
-func (s state) Count() string {
-	switch {
-	case s.Approvals == "":
-		return "?"
-	case s.Waiting >= maxCounted:
-		return strconv.Itoa(maxCounted-1) + "+"
-	}
-	return strconv.Itoa(s.Waiting)
-}
-
-// currentState reads the current state, which other processes may have changed. It recovers from
-// panics, because it also runs outside of any request, where a panic would end the server.
-func (c *Console) currentState(ctx context.Context) (now state) {
-	defer func() {
-		if p := recover(); p != nil {
-			c.Log.Error("reading the console state panicked", "panic", p, "stack", string(debug.Stack()))
-		}
-	}()
-	if c.Calls != nil {
-		if err := c.Calls.Refresh(ctx); err != nil {
-			c.Log.Debug("refreshing the index of calls failed", "error", err)
-		}
-		now.Calls = c.Calls.Version()
-	}
-	waiting, err := c.waiting(ctx, maxCounted)
-	if err != nil {
-		// /health and the overview report it too.
-		c.Log.Debug("counting the waiting approvals failed", "error", err)
-		return now
-	}
-	h := sha256.New()
-	for _, r := range waiting {
-		_, _ = io.WriteString(h, r.ID+"\n")
-	}
-	now.Waiting, now.Approvals = len(waiting), hex.EncodeToString(h.Sum(nil)[:8])
-	return now
-}
 
 // waiting returns at most limit requests that wait for a person, newest first.
 func (c *Console) waiting(ctx context.Context, limit int) ([]approval.Request, error) {
@@ -102,7 +53,7 @@ type hub struct {
 }
 
 // subscribe adds a listener of a session. The first listener starts the polling.
-func (h *hub) subscribe(session string, read func(context.Context) state) (chan struct{}, error) {
+func (h *hub) subscribe(session string, read func(ctx context.Context, last state) state) (chan struct{}, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -160,11 +111,12 @@ func (h *hub) unsubscribe(wake chan struct{}) {
 }
 
 // poll reads the state at intervals and wakes the listeners when it changed.
-func (h *hub) poll(ctx context.Context, read func(context.Context) state) {
+func (h *hub) poll(ctx context.Context, read func(ctx context.Context, last state) state) {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
-		now := read(ctx)
+		last, _, _ := h.read()
+		now := read(ctx, last)
 		if ctx.Err() != nil {
 			return
 		}
@@ -208,6 +160,8 @@ const (
 	eventsPath  = "/console/events"
 	eventStream = "text/event-stream"
 	endEvent    = "event: end\ndata: signed out\n\n" // the session has ended
+	// A comment would not reach the script of the page.
+	beatEvent = "event: beat\ndata: 1\n\n"
 )
 
 // wantsEvents reports whether a page requests the event stream. Such a page has to be answered with
@@ -219,7 +173,7 @@ func (v *visit) wantsEvents() bool {
 // events sends events to a page when the state changes, for as long as the session is valid.
 func (v *visit) events() error {
 	secret, _ := v.cookie(v.r)
-	wake, err := v.live.subscribe(secret, v.currentState)
+	wake, err := v.live.subscribe(secret, v.nextState)
 	if err != nil {
 		return err
 	}
@@ -228,17 +182,20 @@ func (v *visit) events() error {
 	v.w.Header().Set("X-Accel-Buffering", "no") // nginx would buffer the events otherwise
 	stream := stream{w: v.w, control: http.NewResponseController(v.w)}
 	_, signOuts, _ := v.live.read()
-	stream.send(v.currentState(v.r.Context()), true)
-	keepAlive := time.NewTicker(keepAliveInterval)
-	defer keepAlive.Stop()
+	stream.send(v.nextState(v.r.Context(), state{}), true)
+	beat, session := time.NewTicker(beatInterval), time.NewTicker(sessionInterval)
+	defer beat.Stop()
+	defer session.Stop()
 	for stream.err == nil {
 		check := false
 		select {
 		case <-v.clientCtx.Done():
 			return nil
-		case <-keepAlive.C:
+		case <-beat.C:
+			stream.write(beatEvent)
+			continue
+		case <-session.C:
 			check = true
-			stream.write(": still here\n\n")
 		case <-wake:
 		}
 		now, outs, ended := v.live.read()
@@ -275,11 +232,16 @@ type stream struct {
 // send writes the events for what changed since the last call, or all of them. It leaves out the
 // waiting requests if they could not be read.
 func (s *stream) send(now state, all bool) {
-	if now.Approvals != "" && (all || now.Approvals != s.sent.Approvals) {
-		s.write(fmt.Sprintf("event: approvals\ndata: {\"mark\":%q,\"count\":%q}\n\n", now.Approvals, now.Count()))
-	}
-	if all || now.Calls != s.sent.Calls {
-		s.write(fmt.Sprintf("event: calls\ndata: {\"mark\":\"%d\"}\n\n", now.Calls))
+	last := s.sent.events()
+	for i, event := range now.events() {
+		if event == last[i] && !all || event[1] == "" {
+			continue
+		}
+		data := fmt.Sprintf("{\"mark\":%q", event[1])
+		if event[0] == "approvals" {
+			data += fmt.Sprintf(",\"count\":%q,\"newest\":%s", now.Count(), cmp.Or(now.Notices, "[]"))
+		}
+		s.write("event: " + event[0] + "\ndata: " + data + "}\n\n")
 	}
 	s.sent = now
 }

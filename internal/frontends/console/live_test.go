@@ -2,9 +2,11 @@ package console
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,6 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"remit/internal/engine/approval"
+	"remit/internal/engine/audit"
+	"remit/internal/engine/audit/auditindex/auditindextest"
 	"remit/internal/engine/identity"
 )
 
@@ -85,36 +89,171 @@ func (l *listener) checkHeard(t *testing.T, want string, wantEnd bool) {
 }
 
 const (
-	noneWaiting = "event: approvals\ndata: {\"mark\":\"e3b0c44298fc1c14\",\"count\":\"0\"}\n\n"
-	oneWaiting  = "event: approvals\ndata: {\"mark\":\"fa347eb70a4d91f7\",\"count\":\"1\"}\n\n"
-	noCalls     = "event: calls\ndata: {\"mark\":\"0\"}\n\n"
+	noneWaiting = "event: approvals\ndata: {\"mark\":\"e3b0c44298fc1c14\",\"count\":\"0\",\"newest\":[]}\n\n"
+	oneWaiting  = "event: approvals\ndata: {\"mark\":\"fa347eb70a4d91f7\",\"count\":\"1\"," +
+		"\"newest\":[{\"id\":\"r1\",\"at\":946684740000000,\"agent\":\"agent:x\",\"title\":\"Do something\"}]}\n\n"
 )
+
+// withoutBeats removes the signs of life from what a listener heard.
+func withoutBeats(heard string) string { return strings.ReplaceAll(heard, beatEvent, "") }
 
 func TestEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, cookie := newLiveFixture(t)
 		l := c.listen(t, cookie)
-		l.checkHeard(t, noneWaiting+noCalls, false)
+		l.checkHeard(t, noneWaiting, false)
 		if l.header.Get("Content-Type") != "text/event-stream" || l.header.Get("X-Accel-Buffering") != "no" {
 			t.Errorf("headers: %v", l.header)
 		}
 		c.addRequest(t, "r1", "agent:x", "{}")
 		time.Sleep(pollInterval)
 		l.checkHeard(t, oneWaiting, false)
-		time.Sleep(10 * pollInterval)
-		l.checkHeard(t, "", false)
+		time.Sleep(2*beatInterval - pollInterval)
+		l.checkHeard(t, beatEvent+beatEvent, false)
 		if _, err := c.approvals.Decide(t.Context(), "r1", approval.Verdict{}, time.Now(), time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(pollInterval)
 		l.checkHeard(t, noneWaiting, false)
-		time.Sleep(keepAliveInterval)
-		l.checkHeard(t, ": still here\n\n", false)
 		time.Sleep(2 * pageTimeout) // the timeout of a page does not apply to a stream
-		l.checkHeard(t, strings.Repeat(": still here\n\n", 4), false)
+		l.checkHeard(t, strings.Repeat(beatEvent, int(2*pageTimeout/beatInterval)), false)
 		l.leave()
 		l.checkHeard(t, "", true)
 	})
+}
+
+// TestBeats checks that no page waits three seconds for a sign of life, however long the store
+// takes, and that the session is checked as seldom as before.
+func TestBeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, cookie := newLiveFixture(t)
+		l := c.listen(t, cookie)
+		l.checkHeard(t, noneWaiting, false)
+		hang := make(chan struct{})
+		c.approvals.mu.Lock()
+		c.approvals.hang = hang
+		c.approvals.mu.Unlock()
+		before := c.people.lookups()
+		for range 30 {
+			time.Sleep(beatInterval)
+			if heard, _ := l.heard(); heard != beatEvent {
+				t.Fatalf("heard %q after %s", heard, beatInterval)
+			}
+		}
+		if n := c.people.lookups() - before; n != int(30*beatInterval/sessionInterval) {
+			t.Errorf("the session was checked %d times in %s", n, 30*beatInterval)
+		}
+		close(hang)
+		l.leave()
+		l.checkHeard(t, "", true)
+	})
+}
+
+// TestManyWaiting checks that every change among many requests is noticed, and that unchanged
+// requests are not read.
+func TestManyWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, cookie := newLiveFixture(t)
+		for i := range 1000 {
+			c.addRequest(t, fmt.Sprintf("r%03d", i), "agent:x", "{}")
+		}
+		l := c.listen(t, cookie)
+		if first, _ := l.heard(); !strings.Contains(first, `"count":"999+","newest":[{"id":"r999",`) || strings.Count(first, `"id"`) != maxNotices {
+			t.Errorf("heard %q", first)
+		}
+		for _, id := range []string{"r000", "r500"} { // neither is among the newest
+			if _, err := c.approvals.Decide(t.Context(), id, approval.Verdict{}, time.Now(), time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(pollInterval)
+			if heard, _ := l.heard(); !strings.Contains(heard, "event: approvals") {
+				t.Errorf("after the decision on %s: heard %q", id, heard)
+			}
+		}
+		before := c.approvals.lists()
+		time.Sleep(20 * pollInterval)
+		synctest.Wait()
+		if lists := c.approvals.lists(); lists != before {
+			t.Errorf("unchanged requests were read %d times", lists-before)
+		}
+		l.leave()
+		l.heard()
+	})
+}
+
+// TestTopics checks which calls change the marks of tasks, books and memory.
+func TestTopics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, cookie := newLiveFixture(t)
+		b := auditindextest.NewFolder()
+		c.Calls = auditindextest.IndexOf(b, audit.Folder{FS: b}, &auditindextest.Memory{})
+		t.Cleanup(c.Calls.Close)
+		l := c.listen(t, cookie)
+		first, _ := l.heard()
+		for _, topic := range []string{"approvals", "calls", "tasks", "books", "memory"} {
+			if !strings.Contains(first, "event: "+topic+"\n") {
+				t.Errorf("no mark of %s: %q", topic, first)
+			}
+		}
+		for _, call := range []struct{ tool, outcome, topic string }{
+			{"tasks/add_task", "ok", "tasks"},
+			{"tasks-undo/restore_task", "ok", "tasks"},
+			{"books/import", "ok", "books"},
+			{"learning-os/write_memory_entry", "ok", "memory"},
+			{"tasks/add_task", "conflict", ""},
+			{"demo/look", "ok", ""},
+			{"context/grep_codebase", "ok", ""},
+		} {
+			b.Add(call.tool, "ann", call.outcome, time.Second)
+			b.Pass(time.Second)
+			time.Sleep(2 * pollInterval)
+			heard, _ := l.heard()
+			want := []string{"calls"}
+			if call.topic != "" {
+				want = append(want, call.topic)
+			}
+			var got []string
+			for _, m := range regexp.MustCompile(`event: (\w+)`).FindAllStringSubmatch(withoutBeats(heard), -1) {
+				got = append(got, m[1])
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s %s (-want +got):\n%s", call.tool, call.outcome, diff)
+			}
+		}
+		l.leave()
+		l.heard()
+	})
+}
+
+// TestReadsChangeNoTopic checks that what a page reads does not make it reload.
+func TestReadsChangeNoTopic(t *testing.T) {
+	c := newToolFixture(t)
+	var reads []string
+	for _, tool := range c.Engine.Tools() {
+		if tool.Hints.ReadOnly {
+			reads = append(reads, tool.ID)
+		}
+	}
+	b := auditindextest.NewFolder()
+	for _, id := range reads {
+		b.Add(id, "ann", "ok", time.Second)
+	}
+	c.Calls = auditindextest.IndexOf(b, audit.Folder{FS: b}, &auditindextest.Memory{})
+	t.Cleanup(c.Calls.Close)
+	if now := c.currentState(t.Context()); len(reads) == 0 || now.topics != (topics{"none", "none", "none"}) {
+		t.Errorf("after the reads %v: %+v", reads, now)
+	}
+}
+
+// TestNoticesQuoteNobody checks that a notice contains the file of a call, shortened and without
+// hidden characters, and no other argument.
+func TestNoticesQuoteNobody(t *testing.T) {
+	c := newFixture(t)
+	c.addRequest(t, "r1", "agent:\u202ex", `{"text":"approve me","file":"a\u202e`+strings.Repeat("b", 200)+`","path":7}`)
+	want := `[{"id":"r1","at":1785585540000000,"agent":"agent:\\u202ex","title":"Do something","file":"a\\u202e` + strings.Repeat("b", 72) + `…"}]`
+	if diff := cmp.Diff(want, c.notices(t.Context())); diff != "" {
+		t.Error(diff)
+	}
 }
 
 // TestRequestExpiresOnOpenPage checks that open pages are notified when a request expires, and that
@@ -128,10 +267,10 @@ func TestRequestExpiresOnOpenPage(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := c.listen(t, cookie)
-		l.checkHeard(t, oneWaiting+noCalls, false)
+		l.checkHeard(t, oneWaiting, false)
 		wants(t, c.as(identity.Viewer)("GET", "/console/approvals/r1/state", nil), 204)
 		time.Sleep(time.Until(request.ExpiresAt) + pollInterval)
-		if heard, _ := l.heard(); !strings.HasSuffix(strings.ReplaceAll(heard, ": still here\n\n", ""), noneWaiting) {
+		if heard, _ := l.heard(); !strings.HasSuffix(withoutBeats(heard), noneWaiting) {
 			t.Errorf("heard %q", heard)
 		}
 		wants(t, c.as(identity.Viewer)("GET", "/console/approvals/r1/state", nil), 200, "expired", "Nobody decided in time",
@@ -148,7 +287,7 @@ func TestEventsEnd(t *testing.T) {
 		after time.Duration
 		heard string
 	}{
-		"session ended": {func(c *fixture) { c.people.mu.Lock(); clear(c.people.cookies); c.people.mu.Unlock() }, keepAliveInterval, ": still here\n\nevent: end\ndata: signed out\n\n"},
+		"session ended": {func(c *fixture) { c.people.mu.Lock(); clear(c.people.cookies); c.people.mu.Unlock() }, sessionInterval, strings.Repeat(beatEvent, 7) + endEvent},
 		"signed out": {func(c *fixture) {
 			c.as(identity.Viewer)("POST", "/console/logout", url.Values{})
 		}, 0, "event: end\ndata: signed out\n\n"},
@@ -158,8 +297,8 @@ func TestEventsEnd(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c, cookie := newLiveFixture(t)
 				one, two := c.listen(t, cookie), c.listen(t, cookie)
-				one.checkHeard(t, noneWaiting+noCalls, false)
-				two.checkHeard(t, noneWaiting+noCalls, false)
+				one.checkHeard(t, noneWaiting, false)
+				two.checkHeard(t, noneWaiting, false)
 				end.do(c)
 				time.Sleep(end.after)
 				one.checkHeard(t, end.heard, true)
@@ -177,12 +316,12 @@ func TestEventsOutliveAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, cookie := newLiveFixture(t)
 		l := c.listen(t, cookie)
-		l.checkHeard(t, noneWaiting+noCalls, false)
+		l.checkHeard(t, noneWaiting, false)
 		c.people.mu.Lock()
 		c.people.fail = http.ErrHandlerTimeout
 		c.people.mu.Unlock()
-		time.Sleep(keepAliveInterval)
-		l.checkHeard(t, ": still here\n\n", false)
+		time.Sleep(sessionInterval)
+		l.checkHeard(t, strings.Repeat(beatEvent, int(sessionInterval/beatInterval)), false)
 		l.leave()
 		l.checkHeard(t, "", true)
 	})
@@ -204,13 +343,13 @@ func TestWaitingCannotBeCounted(t *testing.T) {
 		c, cookie := newLiveFixture(t)
 		c.addRequest(t, "r1", "agent:x", "{}")
 		l := c.listen(t, cookie)
-		l.checkHeard(t, oneWaiting+noCalls, false)
+		l.checkHeard(t, oneWaiting, false)
 		fail := func(err error) { c.approvals.mu.Lock(); c.approvals.fail = err; c.approvals.mu.Unlock() }
 		fail(http.ErrHandlerTimeout)
 		time.Sleep(pollInterval)
 		l.checkHeard(t, "", false)
 		late := c.listen(t, cookie) // has received nothing yet
-		late.checkHeard(t, noCalls, false)
+		late.checkHeard(t, "", false)
 		w := c.as(identity.Viewer)("GET", "/console/search", nil)
 		wants(t, w, 200, `data-waiting><span data-number>?</span>`, "<title>Search · Remit</title>")
 		fail(nil)
@@ -253,23 +392,23 @@ func TestOnePollerForAllPages(t *testing.T) {
 			}
 		}
 		c.checkRefused(t, cookie, "200 pages already receive live updates")
-		before := c.approvals.lists()
+		before := c.approvals.polls()
 		time.Sleep(20 * pollInterval)
 		synctest.Wait()
-		if polls := c.approvals.lists() - before; polls != 20 {
+		if polls := c.approvals.polls() - before; polls != 20 {
 			t.Errorf("polled %d times, want 20 for any number of listeners", polls)
 		}
 		for _, l := range open {
 			l.leave()
 		}
 		synctest.Wait()
-		before = c.approvals.lists()
+		before = c.approvals.polls()
 		time.Sleep(20 * pollInterval)
-		if polls := c.approvals.lists() - before; polls != 0 {
+		if polls := c.approvals.polls() - before; polls != 0 {
 			t.Errorf("polled %d times without listeners", polls)
 		}
 		again := c.listen(t, cookie)
-		again.checkHeard(t, noneWaiting+noCalls, false)
+		again.checkHeard(t, noneWaiting, false)
 		again.leave()
 		again.checkHeard(t, "", true)
 	})
@@ -289,7 +428,7 @@ func TestEventsAreNotActivity(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, cookie := newLiveFixture(t)
 		l := c.listen(t, cookie)
-		time.Sleep(10 * keepAliveInterval)
+		time.Sleep(10 * sessionInterval)
 		l.leave()
 		if _, ended := l.heard(); !ended || c.people.touches != 0 {
 			t.Errorf("ended %v, %d clicks", ended, c.people.touches)
@@ -299,7 +438,7 @@ func TestEventsAreNotActivity(t *testing.T) {
 
 func TestCountOfManyIsNotExact(t *testing.T) {
 	count := func(waiting int) string { return state{Waiting: waiting, Approvals: "some"}.Count() }
-	if got := count(99) + " " + count(maxCounted); got != "99 99+" {
+	if got := count(999) + " " + count(maxCounted); got != "999 999+" {
 		t.Error(got)
 	}
 }

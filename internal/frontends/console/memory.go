@@ -12,10 +12,12 @@ import (
 	"remit/internal/engine"
 	"remit/internal/frontends/console/highlight"
 	"remit/internal/frontends/console/markdown"
+	"remit/internal/toolsets/learning"
 )
 
 // memoryPage is the data of the memory page: entries or a document.
 type memoryPage struct {
+	Here               string // the URL of this page
 	Files              []engine.Resource
 	Types              []string
 	File, Type, Search string
@@ -50,6 +52,7 @@ const (
 func (v *visit) showMemory() error {
 	q := v.r.URL.Query()
 	page := &memoryPage{
+		Here: v.r.URL.RequestURI(),
 		File: q.Get("file"), Type: q.Get("type"), Search: q.Get("search"),
 		Unserved: v.missingTool("memory files", "learning-os", "read_repo_file"),
 	}
@@ -92,8 +95,8 @@ func memoryError(err error) error {
 	return contract.Errorf(contract.Unavailable, "Memory cannot be read right now; try again").Because(err)
 }
 
-// readTail reads the end of a memory file, from the start of a line. If that is not the whole file,
-// it adds a note to the page.
+// readTail reads the end of a memory file, from the start of a line, without the entries that were
+// superseded or taken back. If that is not the whole file, it adds a note to the page.
 func (v *visit) readTail(page *memoryPage, file string) (text string, whole bool, err error) {
 	who := engine.Requester{Principal: v.person.Principal(), Frontend: frontendPage}
 	contents, err := v.Pages.Read(v.r.Context(), who, memoryAddress+file)
@@ -116,7 +119,7 @@ func (v *visit) readTail(page *memoryPage, file string) (text string, whole bool
 	if !whole {
 		page.Notes = append(page.Notes, fmt.Sprintf("%s is long: only its last %d KiB are shown.", file, len(text)>>10))
 	}
-	return text, whole, nil
+	return learning.Current(file, text), whole, nil
 }
 
 func (v *visit) readDocument(page *memoryPage) error {

@@ -128,18 +128,15 @@ func (v *visit) checks() (rows []checkRow, healthy bool) {
 // firstWaiting returns the waiting requests that the overview shows, and how many more there are.
 func (v *visit) firstWaiting() (rows []requestRow, more string, err error) {
 	const maxShown = 5
-	waiting, err := v.waiting(v.r.Context(), maxCounted)
+	waiting, err := v.waiting(v.r.Context(), maxShown)
 	if err != nil {
 		return nil, "", err
 	}
-	for _, r := range waiting[:min(maxShown, len(waiting))] {
+	for _, r := range waiting {
 		rows = append(rows, rowOf(r, v.Now()))
 	}
-	if rest := len(waiting) - maxShown; rest > 0 {
+	if rest := v.currentState(v.r.Context()).Waiting - maxShown; rest > 0 {
 		more = strconv.Itoa(rest)
-	}
-	if len(waiting) >= maxCounted {
-		more += "+"
 	}
 	return rows, more, nil
 }

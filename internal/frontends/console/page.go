@@ -19,8 +19,13 @@ var templateFiles embed.FS
 // processes never show a page.
 func (c *Console) template(name string) (*template.Template, error) {
 	parse, _ := c.templates.LoadOrStore(name, sync.OnceValues(func() (*template.Template, error) {
-		return template.New(name).Funcs(c.functions()).ParseFS(templateFiles,
-			"templates/layout.html", "templates/parts.html", "templates/callrows.html", "templates/"+name+".html")
+		files := []string{
+			"templates/layout.html", "templates/parts.html", "templates/presence.html", "templates/callrows.html", "templates/" + name + ".html",
+		}
+		if name == deskPage {
+			files = append(files, "templates/approval.html")
+		}
+		return template.New(name).Funcs(c.functions()).ParseFS(templateFiles, files...)
 	}))
 	t, err := parse.(func() (*template.Template, error))()
 	if err != nil {
@@ -33,6 +38,7 @@ func (c *Console) template(name string) (*template.Template, error) {
 type view struct {
 	Title     string // of the page
 	Nav       string // the current entry of the navigation, such as "tasks"
+	Desk      bool   // the page fills the window, and its parts scroll
 	Data      any    // the data of the template's "main" block
 	Person    string // "" if nobody is signed in
 	Role      string
@@ -41,7 +47,8 @@ type view struct {
 	Workspace string // the name of the served folder
 	Version   string
 	// The state when the page was rendered; its script compares it with later events.
-	Now state
+	Now   state
+	Clock int64 // the time of the server, in milliseconds
 }
 
 // Heading returns the document title. It includes the number of waiting requests, because a browser
@@ -62,15 +69,23 @@ func (v *visit) page(name, nav, title string, data any) error {
 // pageWith is page with another status code.
 func (v *visit) pageWith(status int, name, nav, title string, data any) error {
 	around := view{
-		Title: title, Nav: nav, Data: data, Person: v.person.Name, Role: v.person.Role.String(),
+		Title: title, Nav: nav, Desk: name == deskPage, Data: data, Person: v.person.Name, Role: v.person.Role.String(),
 		Approver: v.person.Role >= identity.Approver,
 		Admin:    v.person.Role >= identity.Admin, Workspace: filepath.Base(v.Root), Version: v.Version,
+		Clock: v.Now().UnixMilli(),
 	}
 	if v.person.Role > identity.NoRole {
 		around.Now = v.currentState(v.r.Context())
 	}
 	return v.execute(status, name, "layout", around)
 }
+
+// partHeader is the header with which the script of a page asks for a part of it, because a person
+// pressed something. Other sites cannot send it without our leave.
+const partHeader = "Remit-Part"
+
+// wantsPart reports whether the script of a page asks for a part of it.
+func (v *visit) wantsPart() bool { return v.r.Header.Get(partHeader) != "" }
 
 // part responds with one block of templates/NAME.html, which replaces a part of a page.
 func (v *visit) part(name, block string, data any) error {

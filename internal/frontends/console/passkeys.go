@@ -19,14 +19,15 @@ type signing struct {
 	Closed string // why nobody can approve now
 }
 
-func (v *visit) signing() (s signing) {
+// signing returns what the approval of a request needs. page is the path of its review.
+func (v *visit) signing(page string) (s signing) {
 	needed, err := v.Passkeys.Required(v.r.Context())
 	if err != nil {
 		v.Log.Warn("cannot read the passkeys", "error", err, "cause", contract.AsError(err).Cause)
 		return signing{Closed: visible.Line(contract.AsError(err).Message)}
 	}
 	if s.Needed = needed; needed {
-		s.At, err = v.passkeyPage()
+		s.At, err = v.passkeyPage(page)
 	}
 	if err != nil {
 		s.Closed = contract.AsError(err).Message
@@ -34,9 +35,9 @@ func (v *visit) signing() (s signing) {
 	return s
 }
 
-// passkeyPage returns the URL of this page at the origin where passkeys work; "" if it is there
-// already. The script compares the origin again, because a proxy may hide it from us.
-func (v *visit) passkeyPage() (string, error) {
+// passkeyPage returns the URL of a page at the origin where passkeys work; "" if this one
+// is there already. The script compares the origin again, because a proxy may hide it from us.
+func (v *visit) passkeyPage(path string) (string, error) {
 	origin := v.Passkeys.Origin()
 	at, err := url.Parse(origin)
 	switch {
@@ -45,7 +46,7 @@ func (v *visit) passkeyPage() (string, error) {
 	case v.Proxied || strings.EqualFold(v.r.Host, at.Host):
 		return "", nil
 	}
-	return origin + v.r.URL.Path, nil
+	return origin + path, nil
 }
 
 // passkeysPage is the data of the page about passkeys.
@@ -66,7 +67,7 @@ type passkeyRow struct {
 func (v *visit) passkeys() error {
 	var page passkeysPage
 	var err error
-	if page.At, err = v.passkeyPage(); err != nil {
+	if page.At, err = v.passkeyPage(v.r.URL.Path); err != nil {
 		page.Problem = contract.AsError(err).Message
 	}
 	if page.Needed, err = v.Passkeys.Required(v.r.Context()); err != nil {

@@ -54,6 +54,9 @@ func (v *visit) fail(err error) {
 		})
 		return
 	}
+	if v.clientCtx.Err() != nil {
+		return // the browser has left
+	}
 	e := contract.AsError(err)
 	message := e.Message
 	if e.Kind == contract.Internal {

@@ -23,6 +23,8 @@ type settingsPage struct {
 	All      bool
 	Sets     []setRow
 	People   []identity.Session
+	Reloaded bool     // the configuration was just reloaded
+	Restart  []string // the settings that then need a restart
 }
 
 // tokenRow is an agent token in the list.
@@ -31,11 +33,27 @@ type tokenRow struct {
 	State, Rate string
 }
 
-func (v *visit) settings() error {
-	page := settingsPage{
-		Settings: v.Settings(), Identity: v.Identity(), Person: v.person, Sets: v.sets(),
-		All: v.r.URL.Query().Get("tokens") == "all",
+func (v *visit) settings() error { return v.showSettings(settingsPage{}) }
+
+// reload reads the configuration again, and shows the settings.
+func (v *visit) reload() error {
+	if err := v.auditReady("reloaded"); err != nil {
+		return err
 	}
+	restart, err := v.Reload()
+	if err != nil {
+		err = contract.Errorf(contract.Invalid, "The configuration is not valid, so nothing was reloaded: %s", err)
+	}
+	v.record("console/reload", v.person, err, jsontree.M("restart_for", jsontree.Str(strings.Join(restart, ","))))
+	if err != nil {
+		return err
+	}
+	return v.showSettings(settingsPage{Reloaded: true, Restart: restart})
+}
+
+func (v *visit) showSettings(page settingsPage) error {
+	page.Settings, page.Identity, page.Person, page.Sets = v.Settings(), v.Identity(), v.person, v.sets()
+	page.All = v.r.URL.Query().Get("tokens") == "all"
 	tokens, err := v.Tokens.List(v.r.Context())
 	if err != nil {
 		return err

@@ -34,6 +34,25 @@ func TestSettings(t *testing.T) {
 	wants(t, admin("GET", "/console/settings?tokens=all", nil), 200, "revoked", "expired", "not created here")
 }
 
+// TestReload checks that an admin can reload the configuration, and is told what needs a restart.
+func TestReload(t *testing.T) {
+	c := newFixture(t)
+	c.restart = []string{"approve", "tools"}
+	wants(t, c.as(identity.Approver)("POST", "/console/settings/reload", url.Values{}), 403)
+	admin := c.as(identity.Admin)
+	wants(t, admin("POST", "/console/settings/reload", url.Values{}), 200, "was reloaded. Restart the server for changes of: approve, tools.")
+	c.restart, c.invalid = nil, errors.New("remit.yaml:1:1: unknown key")
+	wants(t, admin("POST", "/console/settings/reload", url.Values{}), 400, "nothing was reloaded: remit.yaml:1:1: unknown key")
+	want := []string{
+		`console:ada console/reload ok {"restart_for":"approve,tools","address":"192.0.2.1"}`,
+		`console:ada console/reload invalid {"restart_for":"","address":"192.0.2.1"}`,
+	}
+	got := c.recorded()
+	if diff := cmp.Diff(want, got[max(0, len(got)-2):]); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestTokens(t *testing.T) {
 	c := newFixture(t)
 	admin := c.as(identity.Admin)

@@ -27,6 +27,11 @@ func (a *API) registerApprovals(mux *http.ServeMux) {
 	route(mux, "/approvals/{id}/approve", methods{http.MethodPost: a.decider(a.approve)})
 	route(mux, "/approvals/{id}/deny", methods{http.MethodPost: a.decider(a.deny)})
 	route(mux, "/approvals/{id}/withdraw", methods{http.MethodPost: a.decider(a.withdraw)})
+	route(mux, "/approvals/{id}/scopes", methods{http.MethodGet: a.decider(a.listScopes)})
+	route(mux, "/approvals/{id}/rule", methods{http.MethodPost: a.decider(a.makeRule)})
+	// The route of "/approvals/{id}" answers all other methods here.
+	mux.HandleFunc("GET /approvals/rules", a.decider(a.listRules))
+	route(mux, "/approvals/rules/{rule}/revoke", methods{http.MethodPost: a.decider(a.revokeRule)})
 }
 
 // decider serves a person whose token may decide, and answers everybody else.
@@ -73,7 +78,7 @@ type effectView struct {
 
 func (a *API) viewOf(r approval.Request) approval.View {
 	view := r.View(a.Desk.Now())
-	view.Summary, view.UsedAt = r.Summary, r.UsedAt
+	view.UsedAt = r.UsedAt
 	return view
 }
 
@@ -81,13 +86,16 @@ func (a *API) viewOf(r approval.Request) approval.View {
 const maxListedRequests = 100
 
 // listRequests lists the requests that wait, newest first; with ?all=true also the decided ones.
+// The parameters state, agent, tool and text select some of them, and after continues a list.
 func (a *API) listRequests(r *http.Request, _ identity.Identity) (any, error) {
 	store, err := a.Desk.Open(r.Context())
 	if err != nil {
 		return nil, err
 	}
+	query := r.URL.Query()
 	list, err := store.List(r.Context(), approval.ListOptions{
-		All: r.URL.Query().Get("all") == "true", Limit: maxListedRequests, Now: a.Desk.Now(),
+		All: query.Get("all") == "true", State: query.Get("state"), Agent: query.Get("agent"), Tool: query.Get("tool"),
+		Text: query.Get("text"), After: query.Get("after"), Limit: maxListedRequests, Now: a.Desk.Now(),
 	})
 	if err != nil {
 		return nil, err
@@ -96,7 +104,11 @@ func (a *API) listRequests(r *http.Request, _ identity.Identity) (any, error) {
 	for i := range list {
 		views[i] = a.viewOf(list[i])
 	}
-	return map[string]any{"approvals": views}, nil
+	answer := map[string]any{"approvals": views}
+	if len(list) == maxListedRequests {
+		answer["after"] = list[len(list)-1].Cursor()
+	}
+	return answer, nil
 }
 
 // request returns the request that the URL names. The beginning of an id is not enough here.

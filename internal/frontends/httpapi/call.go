@@ -33,6 +33,9 @@ const (
 // keyHeader makes a call safe to repeat.
 const keyHeader = "Idempotency-Key"
 
+// reasonHeader says why the caller wants a call, for the person who approves it.
+const reasonHeader = "Remit-Reason"
+
 // bodyTimeout is how long a client may take to send the arguments.
 const bodyTimeout = 30 * time.Second
 
@@ -71,7 +74,7 @@ func (a *API) call(w http.ResponseWriter, r *http.Request) {
 	who := a.who(r)
 	result, err := a.Engine.Call(r.Context(), engine.Call{
 		Tool: tool.Name, Args: sent.args, Principal: who.Principal, Grant: who.Grant, Frontend: "http", Client: client(r), Peer: scriptClient{},
-		Key: sent.key, Unread: sent.unread, Trace: telemetry.Parent(r.Header.Get("Traceparent"), r.Header.Get("Tracestate")),
+		Key: sent.key, Unread: sent.unread, Reason: r.Header.Get(reasonHeader), Trace: telemetry.Parent(r.Header.Get("Traceparent"), r.Header.Get("Tracestate")),
 	})
 	switch {
 	case err != nil:

@@ -17,6 +17,7 @@ import (
 	"remit/internal/bodies"
 	"remit/internal/contract"
 	"remit/internal/engine"
+	"remit/internal/engine/approval"
 )
 
 func TestGoodCalls(t *testing.T) {
@@ -248,7 +249,7 @@ func TestProgressIsDropped(t *testing.T) {
 
 func TestReadOnly(t *testing.T) {
 	r := newRig(t, func(o *engine.Options) { o.ReadOnly = true })
-	if got := r.do(post("note", "")); got.Code != http.StatusForbidden || !strings.Contains(got.Body.String(), "--read-only") {
+	if got := r.do(post("note", "")); got.Code != http.StatusForbidden || !strings.Contains(got.Body.String(), "read_only is true") {
 		t.Errorf("%d %s, want 403", got.Code, got.Body)
 	}
 	if got := r.get("/tools").Body.String(); strings.Contains(got, `"note"`) || !strings.Contains(got, `"look"`) {
@@ -324,4 +325,13 @@ func FuzzPost(f *testing.F) {
 			t.Fatalf("%q was accepted, but is not JSON: %v", body, err)
 		}
 	})
+}
+
+// TestCallerReason checks that the person who decides can read why the caller wants the call.
+func TestCallerReason(t *testing.T) {
+	r := newRig(t, nil)
+	r.do(post("guarded", `{"text":"a"}`, "Remit-Reason", "The guide says só.", "User-Agent", "bot/1"))
+	if want := (approval.Origin{Frontend: "http", Client: "bot/1", CallerReason: "The guide says só."}); r.asked.Origin != want {
+		t.Errorf("asked %+v, want %+v", r.asked.Origin, want)
+	}
 }

@@ -78,6 +78,7 @@ type out struct {
 
 // rig is the API on an engine with fakes.
 type rig struct {
+	asked approval.Subject // the last call that needed approval
 	api   *httpapi.API
 	mux   *http.ServeMux
 	stats *stats.Stats
@@ -89,7 +90,8 @@ type rig struct {
 }
 
 // Pass asks for approval, expects that nobody can answer, and leaves the call pending.
-func (r *rig) Pass(ctx context.Context, _ approval.Subject, ask approval.Asker) (approval.Passed, error) {
+func (r *rig) Pass(ctx context.Context, s approval.Subject, ask approval.Asker) (approval.Passed, error) {
+	r.asked = s
 	if ask != nil {
 		if answer, err := ask(ctx, approval.Request{ID: "abc", ExpiresAt: time.Now().Add(time.Hour)}, approval.Shown{}); answer != approval.NotShown || err == nil {
 			return approval.Passed{}, errors.New("nobody could have answered")

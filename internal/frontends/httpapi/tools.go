@@ -92,10 +92,11 @@ func (a *API) definition(t *engine.Tool) jsontree.Value {
 		members = append(members, jsontree.M("rate", jsontree.Str(t.Rate.String())))
 	}
 	if t.Approval.Required {
-		members = append(members, jsontree.M("approval", jsontree.Obj(
-			jsontree.M("required", jsontree.Boolean(true)),
-			jsontree.M("window", duration(t.Approval.Window)),
-		)))
+		about := jsontree.Obj(jsontree.M("required", jsontree.Boolean(true)), jsontree.M("window", duration(t.Approval.Window)))
+		if t.Approval.Each {
+			about.Members = append(about.Members, jsontree.M("each", jsontree.Boolean(true)))
+		}
+		members = append(members, jsontree.M("approval", about))
 	}
 	if a.Engine.Idempotency != nil && !t.Hints.ReadOnly {
 		members = append(members, jsontree.M("idempotencyKey", jsontree.Str(keyHeader)))

@@ -51,6 +51,7 @@ type state struct {
 	Number   int                        `json:"n"`
 	Approved bool                       `json:"a,omitempty"`
 	By       string                     `json:"b,omitempty"`
+	Rule     string                     `json:"r,omitempty"`
 	Key      string                     `json:"i,omitempty"` // the idempotency key
 	AskedAt  int64                      `json:"w"`
 	Asked    []string                   `json:"k"` // keys of all questions so far
@@ -187,7 +188,7 @@ func (q *request) resume(ctx context.Context, digest string, sealed *jsontree.Va
 		return err
 	}
 	r.expires = st.Expires
-	r.before = engine.Continuation{Attempt: st.Number, Approved: st.Approved, By: st.By, Asked: time.UnixMilli(st.AskedAt), Key: st.Key, Seen: st.Seen, Asks: st.Asks}
+	r.before = engine.Continuation{Attempt: st.Number, Approved: st.Approved, By: st.By, Rule: st.Rule, Asked: time.UnixMilli(st.AskedAt), Key: st.Key, Seen: st.Seen, Asks: st.Asks}
 	r.asked, r.answers = map[string]bool{}, map[string]jsontree.Value{}
 	for _, key := range st.Asked {
 		r.asked[key] = true
@@ -222,7 +223,8 @@ func (q *request) ask(need *engine.Suspension, digest string) ([]byte, error) {
 	}
 	st := state{
 		Owner: q.from.Owner(), Subject: r.subject, Expires: r.expires,
-		Number: need.Next.Attempt, Approved: need.Next.Approved, By: need.Next.By, AskedAt: need.Next.Asked.UnixMilli(), Key: need.Next.Key,
+		Number: need.Next.Attempt, Approved: need.Next.Approved, By: need.Next.By, Rule: need.Next.Rule,
+		AskedAt: need.Next.Asked.UnixMilli(), Key: need.Next.Key,
 		Seen: need.Next.Seen, Asks: need.Next.Asks,
 		Answers: map[string]json.RawMessage{},
 	}

@@ -71,6 +71,7 @@ func (f *inflight) cancelAll() {
 // a response.
 type questions struct {
 	mu      sync.Mutex
+	prefix  string // of the ids, after remit-
 	last    int
 	waiting map[string]chan message
 	closed  bool
@@ -122,7 +123,7 @@ func (q *questions) open() (string, chan message, error) {
 		q.waiting = map[string]chan message{}
 	}
 	q.last++
-	id := "remit-" + strconv.Itoa(q.last)
+	id := "remit-" + q.prefix + strconv.Itoa(q.last)
 	answer := make(chan message, 1)
 	q.waiting[id] = answer
 	return id, answer, nil

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"remit/internal/engine/approval"
 	"remit/internal/engine/idempotency"
@@ -153,6 +154,29 @@ func FuzzKey(f *testing.F) {
 		key, isText := parsed.Params.Meta[keyName].(string)
 		if served := at(answer, "result", "structuredContent") != nil; served && (!isText || idempotency.CheckKey(key) != nil) || !served && at(answer, "error", "code") == nil {
 			t.Errorf("%s: %s", value, answer)
+		}
+	})
+}
+
+// TestCallerReason checks that the person who decides can read why the client wants a call.
+func TestCallerReason(t *testing.T) {
+	eras(t, approval.Ask, func(t *testing.T, r *rig, write func(args, members string) reply) {
+		const args = `{"file":"decisions.jsonl","entry":{"timestamp":"2026-01-09T10:30:00Z","type":"stack"}}`
+		if got := write(args, `"io.remit/reason":["why"]`); got.code() != -32602.0 || !strings.Contains(got.body, "must be a string") {
+			t.Errorf("a list of reasons: %s", got.body)
+		}
+		write(args, `"io.remit/reason":"The guide says so."`)
+		store, err := r.app.Approvals(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := store.List(t.Context(), approval.ListOptions{Text: "the guide", Now: time.Now()})
+		if err != nil || len(list) != 1 {
+			t.Fatalf("listed %+v, error %v", list, err)
+		}
+		q := list[0]
+		if q.CallerReason != "The guide says so." || q.Frontend != "http" || q.Summary != "Append an entry of type stack to decisions.jsonl" || q.Target != "decisions.jsonl" {
+			t.Errorf("asked %+v", q)
 		}
 	})
 }

@@ -3,6 +3,7 @@
 package mcp
 
 import (
+	"log/slog"
 	"sync"
 	"time"
 
@@ -25,6 +26,7 @@ type Server struct {
 	Notice string
 	// Whether what a stdio client answers to a question for approval counts as a person's decision.
 	Dialogues bool
+	Log       *slog.Logger // of a stdio session; nil for none
 
 	listsOnce sync.Once
 	tools     fixedList // encoded, in the order of the list

@@ -36,6 +36,11 @@ const maxListening = 64
 // ServeStdio serves one pair of streams until in ends or ctx is canceled. It then finishes the
 // running calls and sends their responses.
 func (s *Server) ServeStdio(ctx context.Context, principal string, in io.Reader, out io.Writer) error {
+	return s.serveStream(ctx, principal, "", in, out)
+}
+
+// serveStream is ServeStdio with a prefix for the ids of questions to the client.
+func (s *Server) serveStream(ctx context.Context, principal, questionPrefix string, in io.Reader, out io.Writer) error {
 	c := &stdio{
 		server:     s,
 		out:        newWriter(out),
@@ -43,6 +48,7 @@ func (s *Server) ServeStdio(ctx context.Context, principal string, in io.Reader,
 		slots:      make(chan struct{}, maxRunning),
 		largeSlots: make(chan struct{}, maxLargeRunning),
 		ended:      make(chan struct{}),
+		questions:  questions{prefix: questionPrefix},
 	}
 	c.from = client{
 		Identity: identity.Identity{Principal: principal}, frontend: "stdio", connection: rand.Text(),
@@ -212,6 +218,7 @@ func (c *stdio) handle(ctx context.Context, m *message, size int, batch bool, de
 		c.questions.answer(m)
 	case m.isNotification():
 		c.inflight.cancel(cancelled(m)) // other notifications cancel nothing
+		logRootsChanged(c.server.Log, m)
 		if m.method == "notifications/initialized" && c.server.Notice != "" {
 			livePeer{&request{from: c.from, out: &slot{conn: c}}}.Log(engine.Warning, "remit", jsontree.Str(c.server.Notice))
 		}

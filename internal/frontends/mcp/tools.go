@@ -33,6 +33,11 @@ func (q *request) callTool(ctx context.Context) ([]byte, error) {
 		Principal: q.from.Principal, Grant: q.from.Grant, Frontend: q.from.frontend, Client: q.from.name, Connection: q.from.connection,
 		Peer: peer, Continuation: q.continuation.before, Trace: q.from.trace, Dialogue: q.dialogue(),
 	}
+	if tool.Approval.Required {
+		if call.Reason, err = q.callerReason(); err != nil {
+			return nil, err
+		}
+	}
 	result, err := q.server.Engine.Call(ctx, call)
 	switch {
 	case err != nil:
@@ -119,6 +124,10 @@ const (
 	metaReplayed = metaPrefix + "replayed"
 )
 
+// metaReason is the key of _meta that says why a client wants a call, for the person who approves
+// it.
+const metaReason = metaPrefix + "reason"
+
 // Keys of _meta that mark a truncated result, and give the total number of elements, if it is
 // known.
 const (
@@ -140,6 +149,16 @@ func (q *request) idempotencyKey() (string, error) {
 		return "", rpcErrorf(codeInvalidParams, "Invalid params: _meta[%q]: %s", metaKey, contract.AsError(err).Message)
 	}
 	return key.Text, nil
+}
+
+// callerReason returns why the client wants the call, or "" if it does not say.
+func (q *request) callerReason() (string, error) {
+	meta := q.params.Field("_meta")
+	reason, given := meta.Get(metaReason)
+	if given && reason.Kind != jsontree.String {
+		return "", rpcErrorf(codeInvalidParams, "Invalid params: _meta[%q] must be a string, not %s", metaReason, reason.Kind)
+	}
+	return reason.Text, nil
 }
 
 // metaOfResult returns the members of a result's _meta, as JSON without the braces.

@@ -42,6 +42,23 @@ const maxPreviewBytes = 4 << 10
 
 // compose creates the message for an approval request.
 func (s *Sender) compose(r approval.Request, shown approval.Shown) *message {
+	now := s.Now()
+	m := &message{id: r.ID, header: http.Header{}, due: now, until: now.Add(maxRetryTime)}
+	if r.ExpiresAt.Before(m.until) {
+		m.until = r.ExpiresAt // after that, nobody can decide
+	}
+	switch s.Format {
+	case Slack:
+		s.notice(r).forSlack(m)
+	case Ntfy:
+		s.notice(r).forNtfy(m)
+	default:
+		m.setJSON(s.payload(r, shown))
+	}
+	return m
+}
+
+func (s *Sender) payload(r approval.Request, shown approval.Shown) payload {
 	content := payload{
 		Type: "approval.requested", ID: r.ID, Tool: r.Tool, Version: r.Version,
 		Principal: visible.Line(r.Principal), Summary: masked(visible.Line(r.Summary)), Arguments: preview(masked(string(r.Arguments))),
@@ -51,16 +68,17 @@ func (s *Sender) compose(r approval.Request, shown approval.Shown) *message {
 	if s.Link != nil {
 		content.URL = s.Link(r.ID)
 	}
+	return content
+}
+
+// setJSON sets the body and its type.
+func (m *message) setJSON(content any) {
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(content) // a struct of strings never fails
-	now := s.Now()
-	until := now.Add(maxRetryTime)
-	if r.ExpiresAt.Before(until) {
-		until = r.ExpiresAt // after that, nobody can decide
-	}
-	return &message{id: r.ID, body: bytes.TrimSuffix(body.Bytes(), []byte("\n")), due: now, until: until}
+	_ = encoder.Encode(content) // structs of strings never fail
+	m.body = bytes.TrimSuffix(body.Bytes(), []byte("\n"))
+	m.header.Set("Content-Type", "application/json")
 }
 
 // masked replaces credentials: a message may be stored and forwarded where the call may not. The
@@ -99,12 +117,14 @@ func (s *Sender) post(ctx context.Context, m *message) error {
 	if err != nil {
 		return errors.New("the webhook URL is not valid")
 	}
-	r.Header.Set("Content-Type", "application/json")
+	r.Header = m.header.Clone()
 	r.Header.Set("User-Agent", "remit")
-	id, stamp := "msg_"+m.id, strconv.FormatInt(s.Now().Unix(), 10)
-	r.Header.Set("Webhook-Id", id)
-	r.Header.Set("Webhook-Timestamp", stamp)
-	r.Header.Set("Webhook-Signature", "v1,"+sign(s.Secret, id, stamp, m.body))
+	if s.Format.Signed() {
+		id, stamp := "msg_"+m.id, strconv.FormatInt(s.Now().Unix(), 10)
+		r.Header.Set("Webhook-Id", id)
+		r.Header.Set("Webhook-Timestamp", stamp)
+		r.Header.Set("Webhook-Signature", "v1,"+sign(s.Secret, id, stamp, m.body))
+	}
 	response, err := s.client.Do(r)
 	var wrapped *url.Error
 	switch {

@@ -1,5 +1,6 @@
-// Package webhook notifies a server of new approval requests. Messages are signed as Standard
-// Webhooks specifies, so the receiver can verify the sender. The package does not accept decisions.
+// Package webhook notifies a server of new approval requests. Messages in JSON are signed as
+// Standard Webhooks specifies, so the receiver can verify the sender; Slack and ntfy get messages
+// that they show as they are. The package does not accept decisions.
 package webhook
 
 import (
@@ -33,12 +34,16 @@ func pauseAfter(attempts int) (time.Duration, bool) {
 	return pauses[attempts-1], true
 }
 
-// Sender notifies one server as Standard Webhooks specifies. Its fields must not change after the
-// first call. It starts no goroutine before the first request; its owner must call Close.
+// Sender notifies one server. Its fields must not change after the first call. It starts no
+// goroutine before the first request; its owner must call Close.
 type Sender struct {
-	URL    string                 // may contain a secret, so it is never logged
-	Secret []byte                 // the signing key; see ParseSecret
-	Link   func(id string) string // returns the URL of the approval page; nil if there is none
+	URL    string // may contain a secret, so it is never logged
+	Format Format // the zero Format is JSON
+	Secret []byte // the signing key, if the format is signed; see ParseSecret
+	// About returns the title of a tool, by its id, and whether its calls are destructive. Slack
+	// and Ntfy need it.
+	About func(tool string) (title string, destructive bool)
+	Link  func(id string) string // returns the URL of the approval page; nil if there is none
 	// Nil for a client with default settings; redirects are never followed.
 	Client *http.Client
 	Log    *slog.Logger
@@ -54,6 +59,7 @@ type Sender struct {
 // message is the notification of one approval request.
 type message struct {
 	id       string
+	header   http.Header
 	body     []byte
 	attempts int
 	due      time.Time // the time of the next attempt

@@ -1,6 +1,7 @@
 package chunk
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"maps"
@@ -9,13 +10,35 @@ import (
 	"strings"
 	"time"
 
+	"remit/internal/search/entries"
 	"remit/internal/search/outline"
 )
 
 // Memory cuts a memory file into discoveries: a file of JSON lines has one in each line, a Markdown
-// file one in each item and section. It skips lines that cannot be parsed. A discovery has no
-// module unless it names a module or a file.
+// file one in each item and section. It skips lines that cannot be parsed, and entries that later
+// ones supersede or take back. A discovery has no module unless it names a module or a file.
 func Memory(name string, content []byte) []Chunk {
+	found := memoryChunks(name, entries.Current(name, content))
+	if bytes.Contains(content, []byte("supersedes")) {
+		tellSuperseded(found, entries.Parse(name, content))
+	}
+	return found
+}
+
+// tellSuperseded adds to the text of a chunk that it supersedes an earlier entry.
+func tellSuperseded(found []Chunk, list []entries.Entry) {
+	for _, e := range list {
+		i, _ := slices.BinarySearchFunc(found, e.Line, func(p Chunk, line int) int { return cmp.Compare(p.End, line) })
+		if e.Supersedes == "" || e.State != entries.Live || i == len(found) || found[i].Line > e.Line {
+			continue
+		}
+		note := "\n(supersedes the entry " + e.Supersedes + ")"
+		text := found[i].Text
+		found[i].Text = strings.TrimRight(text[:boundary(text, MaxText-len(note))], " \t\n") + note
+	}
+}
+
+func memoryChunks(name string, content []byte) []Chunk {
 	f := newFile(name, "markdown", content)
 	switch strings.ToLower(path.Ext(name)) {
 	case ".md", ".markdown", ".txt":
@@ -27,7 +50,7 @@ func Memory(name string, content []byte) []Chunk {
 		if line == "" {
 			continue
 		}
-		if p, ok := entryOf(name, line); ok {
+		if p, ok := Entry(name, line); ok {
 			p.Line, p.End = n, n
 			found = append(found, p)
 		}
@@ -49,8 +72,8 @@ func (f *file) practices() []Chunk {
 	return inOrder(found)
 }
 
-// entryOf parses one line of a memory file. It returns false if the line contains no text.
-func entryOf(name, line string) (Chunk, bool) {
+// Entry parses one line of a memory file. It returns false if the line contains no text.
+func Entry(name, line string) (Chunk, bool) {
 	var value any
 	if json.Unmarshal([]byte(line), &value) != nil {
 		return Chunk{}, false
@@ -185,7 +208,8 @@ func dateValue(value any) time.Time {
 // otherTexts returns the texts of an entry under unknown keys, ordered by key, without metadata.
 func otherTexts(byKey map[string]any) []string {
 	var all []string
-	about := append(dateKeys(), "type", "kind", "category", "sessionid", "session", "module", "id", "uuid", "tags", "version", "author", "user")
+	about := append(dateKeys(), "type", "kind", "category", "sessionid", "session", "module", "id", "uuid", "tags", "version", "author", "user",
+		"supersedes")
 	for _, key := range slices.Sorted(maps.Keys(byKey)) {
 		if !slices.Contains(about, key) {
 			all = append(all, stringsIn(byKey[key], 0)...)

@@ -21,10 +21,11 @@ type chunkReader struct {
 	data    []byte
 	from    int
 	to      int
-	lines   int  // number of lines of the text before from
-	ended   bool // there is nothing more to read
-	skip    bool // the rest of the current line is skipped
-	maxLine int  // maximum length kept of a line
+	lines   int   // number of lines of the text before from
+	offset  int64 // offset of data in the text
+	ended   bool  // there is nothing more to read
+	skip    bool  // the rest of the current line is skipped
+	maxLine int   // maximum length kept of a line
 }
 
 // newChunkReader returns nil if the file is binary or cannot be read. The chunks begin with the
@@ -88,6 +89,7 @@ func (p *chunkReader) advance() {
 		keep = bytes.LastIndexByte(p.data[:keep-1], '\n') + 1
 	}
 	p.data = p.data[:copy(p.data, p.data[keep:])]
+	p.offset += int64(keep)
 	p.from, p.to = p.to-keep, p.to-keep
 }
 
@@ -110,8 +112,10 @@ func (p *chunkReader) read() {
 		if n := bytes.IndexByte(rest, '\n'); n >= 0 {
 			p.skip = false
 			rest = rest[n+1:]
+			p.offset += int64(n + 1)
 			p.data = p.data[:p.from+copy(p.data[p.from:], rest)]
 		} else {
+			p.offset += int64(len(rest))
 			p.data = p.data[:p.from]
 		}
 	}

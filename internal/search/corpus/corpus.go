@@ -119,6 +119,9 @@ func (c *Corpus) Named(name string) []string {
 	return v.named(name)
 }
 
+// Modified returns when the content of a file was changed last, or the zero time if it is gone.
+func (c *Corpus) Modified(path string) time.Time { return c.tree.Modified(path) }
+
 // Close stops running searches, waits for them and for background work, and releases all memory.
 func (c *Corpus) Close() {
 	c.mu.Lock()

@@ -12,9 +12,12 @@ const (
 	maxLead      = 200  // maximum number of bytes before the match
 )
 
-// lines returns the lines of hits in data. before is the number of lines that precede data in the
-// file. The texts of the lines are substrings of one string, which is faster than allocating many.
-func (s *search) lines(data []byte, hits []hit, before int) []Line {
+// lines returns the lines of hits in data, which is the given part of the file. The texts of the
+// lines are substrings of one string, which is faster than allocating many.
+func (s *search) lines(data []byte, hits []hit, part textRange) []Line {
+	if s.query.Raw {
+		return s.rawLines(data, hits, part)
+	}
 	all := make([]Line, len(hits))
 	size := 0
 	for i := range hits {
@@ -24,7 +27,7 @@ func (s *search) lines(data []byte, hits []hit, before int) []Line {
 	for i, h := range hits {
 		l, text := &all[i], data[h.start:h.end]
 		column, _ := s.query.Pattern.Find(text)
-		l.Number, l.Column = before+h.number, max(column, 0)+1
+		l.Number, l.Column = part.lines+h.number, max(column, 0)+1
 		if text, l.Cut = window(text, l.Column-1); l.Cut {
 			l.Text, _ = validate(string(text))
 		} else {

@@ -6,6 +6,9 @@ import "sync"
 func (s *search) run(v *view) {
 	s.plan = newPlan(s.corpus, v, &s.query)
 	s.summary.Files = s.plan.texts
+	if s.query.Bytes {
+		s.summary.Bytes = v.bytes(s.query.Only)
+	}
 	var first unit
 	switch {
 	case !s.plan.next(&first):
@@ -61,7 +64,12 @@ func (s *search) deliver(t *unitResult) {
 	sum.Skipped += t.skipped
 	sum.Matched += t.matched
 	sum.Files += t.files
+	if s.query.Bytes {
+		sum.Bytes += t.bytes
+	}
 	s.missed = s.missed || t.missed
+	s.tooLarge = s.tooLarge || t.tooLarge
+	s.unreadable = append(s.unreadable, t.unreadable...)
 	for i := range t.found {
 		if s.ended || s.query.Limit > 0 && s.delivered >= s.query.Limit {
 			return
@@ -73,6 +81,9 @@ func (s *search) deliver(t *unitResult) {
 // deliverFile delivers a file with as many of its lines as the limit still allows.
 func (s *search) deliverFile(f *fileResult) {
 	found := FileMatches{Path: f.doc.file.Path, Count: f.count, Lines: f.lines}
+	if s.query.Bytes {
+		found.Bytes = f.bytes
+	}
 	if s.query.CountOnly {
 		s.delivered++
 	} else {
@@ -81,7 +92,7 @@ func (s *search) deliverFile(f *fileResult) {
 			wanted = min(wanted, s.query.Limit-s.delivered)
 		}
 		if f.lines == nil {
-			found.Lines = s.lines(f.doc.text(), f.hits[:wanted], 0)
+			found.Lines = s.lines(f.doc.text(), f.hits[:wanted], textRange{})
 		} else {
 			found.Lines = f.lines[:wanted]
 		}

@@ -114,6 +114,7 @@ func (p *plan) skipKnown(j *job) bool {
 		return known
 	}
 	q := p.query
+	count = min(count, q.allowed(textRange{}))
 	past := j.from == noLines
 	if !past && (q.Limit == 0 || p.certain < q.Limit) {
 		if q.CountOnly {

@@ -151,7 +151,11 @@ func (s *scratch) close() {
 // texts or trigrams look newer than they are. It therefore reads through a tree.File of its own.
 func (w *worker) searchOnDisk(j *job) {
 	w.file = &tree.File{Path: j.file.Path}
-	data, is := w.corpus.read(w.file, maxScratch, w.scratch.alloc)
+	var limit int64 = maxScratch
+	if w.query.Pattern.Multiline {
+		limit = maxTextSize
+	}
+	data, is := w.corpus.read(w.file, limit, w.scratch.alloc)
 	if is == unread && data == nil {
 		w.searchLarge(j)
 		return
@@ -161,6 +165,9 @@ func (w *worker) searchOnDisk(j *job) {
 		text, is = decoded(data)
 	}
 	w.adjustFileCount(j.doc, is == textual)
+	if is == unreadable {
+		w.unitResult.unreadable = append(w.unitResult.unreadable, j.file.Path)
+	}
 	if is == textual {
 		w.searchText(j, text, textRange{})
 	}
@@ -178,9 +185,15 @@ func (w *worker) adjustFileCount(d *doc, isText bool) {
 
 // searchLarge searches a doc chunk by chunk.
 func (w *worker) searchLarge(j *job) {
+	if w.query.Pattern.Multiline {
+		w.markMissed(j.doc)
+		w.unitResult.tooLarge = true
+		return
+	}
 	f, err := w.corpus.tree.Open(w.file)
 	if err != nil {
 		w.adjustFileCount(j.doc, false)
+		w.unitResult.unreadable = append(w.unitResult.unreadable, j.file.Path)
 		return
 	}
 	defer f.Close()
@@ -189,11 +202,11 @@ func (w *worker) searchLarge(j *job) {
 	if p == nil {
 		return
 	}
-	matched, whole := false, true
-	for whole && p.next() {
+	found, whole := 0, true
+	for whole && (w.query.PerFile == 0 || found < w.query.PerFile) && p.next() {
 		var count int
-		count, whole = w.searchText(j, p.data, textRange{lines: p.lines, before: p.from, end: p.to, again: matched})
-		matched = matched || count > 0
+		count, whole = w.searchText(j, p.data, textRange{lines: p.lines, offset: p.offset, before: p.from, end: p.to, found: found})
+		found += count
 	}
 	if whole && w.stop.Load() {
 		w.markMissed(j.doc)

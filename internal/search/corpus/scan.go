@@ -15,6 +15,11 @@ type unitResult struct {
 	matched int  // files with matches
 	files   int  // files found to be texts, minus known texts that were not searched
 	missed  bool // something was not searched
+
+	tooLarge bool // a file is too large to be searched
+	// Files that were found to be unreadable.
+	unreadable []string
+	bytes      int64 // size of the searched texts that were not known before
 }
 
 // A fileResult holds the matching lines of one file.
@@ -23,6 +28,7 @@ type fileResult struct {
 	count int
 	hits  []hit  // places of lines in the text, if that stays in memory
 	lines []Line // the lines, if it does not
+	bytes int64  // number of bytes of the text that were searched
 }
 
 // A hit is a matching line: its number, and the offsets of its start and end in the text.
@@ -70,20 +76,25 @@ func (w *worker) markMissed(d *doc) {
 
 // A textRange describes a text and the part of it to search.
 type textRange struct {
-	stays  bool // the text stays in memory until the search has ended
-	lines  int  // number of lines before it in the file
-	before int  // bytes at its start that are only context
-	end    int  // bytes after this offset are only context; 0 if there are none
-	again  bool // an earlier part of the file had matches
+	stays  bool  // the text stays in memory until the search has ended
+	lines  int   // number of lines before the part to search in the file
+	offset int64 // offset of the text in the file
+	before int   // bytes at its start that are only context
+	end    int   // bytes after this offset are only context; 0 if there are none
+	found  int   // number of lines that matched in earlier parts of the file
 }
 
 // searchText searches a text. It returns the number of matching lines, and false if it was stopped.
 func (w *worker) searchText(j *job, data []byte, s textRange) (count int, whole bool) {
 	text := data[s.before:cmp.Or(s.end, len(data))]
+	if j.kind != textual {
+		w.unitResult.bytes += int64(len(text))
+	}
 	var skipped int
-	f := fileResult{doc: j.doc}
+	f := fileResult{doc: j.doc, bytes: s.offset + int64(s.before+len(text))}
 	if j.from == noLines || w.query.CountOnly || w.remaining() == 0 {
 		count, whole = w.count(j, text)
+		count = min(count, w.query.allowed(s))
 	} else {
 		count, skipped, whole = w.collect(&f, j, data, text, s)
 	}
@@ -91,13 +102,22 @@ func (w *worker) searchText(j *job, data []byte, s textRange) (count int, whole 
 		skipped = count
 	}
 	w.makeLines(&f, data, s)
-	w.record(&f, count, skipped, s.again)
-	if whole {
+	w.record(&f, count, skipped, s.found > 0)
+	switch {
+	case whole && count < w.query.allowed(s):
 		j.slot.keep(count)
-	} else {
+	case !whole:
 		w.markMissed(j.doc)
 	}
 	return count, whole
+}
+
+// allowed returns how many lines may be found in a part of a file.
+func (q *Query) allowed(s textRange) int {
+	if q.PerFile == 0 {
+		return noLines
+	}
+	return q.PerFile - s.found
 }
 
 // count counts the matching lines, unless the count is cached.
@@ -138,13 +158,13 @@ func (w *worker) remaining() int {
 
 // collect keeps the lines to deliver and counts the others.
 func (w *worker) collect(f *fileResult, j *job, data, text []byte, s textRange) (count, skipped int, whole bool) {
-	left := w.remaining()
+	left, allowed := w.remaining(), w.query.allowed(s)
 	rest := -1 // offset from which lines are only counted
 	whole = w.query.Pattern.Scan(text, &w.stop, func(number, start, end int) bool {
 		if s.lines+number <= j.from {
 			skipped++
 			count++
-			return true
+			return count < allowed
 		}
 		if left == 0 {
 			rest = start
@@ -153,7 +173,7 @@ func (w *worker) collect(f *fileResult, j *job, data, text []byte, s textRange) 
 		left--
 		count++
 		w.keepLine(f, data, s, hit{number, s.before + start, s.before + end})
-		return true
+		return count < allowed
 	})
 	if rest < 0 {
 		return count, skipped, whole
@@ -165,7 +185,7 @@ func (w *worker) collect(f *fileResult, j *job, data, text []byte, s textRange) 
 		more, whole = w.query.Pattern.Count(text[rest:], &w.stop)
 		count += more
 	}
-	return count, skipped, whole
+	return min(count, allowed), skipped, whole
 }
 
 // keepLine adds a line to the result. In a search without a limit, it delivers the lines in batches
@@ -186,7 +206,7 @@ func (w *worker) keepLine(f *fileResult, data []byte, s textRange, h hit) {
 	w.unitResult.found = append(w.unitResult.found, *f)
 	w.put(w.unit, w.unitResult, false)
 	w.unitResult, w.kept = &unitResult{}, 0
-	*f = fileResult{doc: f.doc}
+	*f = fileResult{doc: f.doc, bytes: f.bytes}
 }
 
 // markEnough records that the units after this one need not deliver anything.
@@ -206,7 +226,7 @@ func (w *worker) linesNow(s textRange) bool { return !s.stays || w.query.Limit =
 // makeLines converts hits to lines if that must be done at once.
 func (w *worker) makeLines(f *fileResult, data []byte, s textRange) {
 	if len(f.hits) > 0 && w.linesNow(s) {
-		f.lines = w.lines(data, f.hits, s.lines)
+		f.lines = w.lines(data, f.hits, s)
 		w.hits, f.hits = f.hits, nil
 	}
 }

@@ -18,8 +18,16 @@ type Query struct {
 	// Limit is the maximum number of lines (files, if CountOnly is set) to deliver. Those beyond it
 	// are only counted. 0 means no limit.
 	Limit     int
+	PerFile   int  // maximum number of lines to find in each file; 0 means all
 	Context   int  // lines of context before and after each match
 	CountOnly bool // deliver no lines, only the count of each file
+	// Raw delivers lines as they are in the text: whole, also if they are not valid UTF-8, with
+	// their line ends, and with the places of all matches.
+	Raw bool
+	// Bytes computes Summary.Bytes.
+	Bytes bool
+	// Unreadable also delivers the files that cannot be read, after those with matches.
+	Unreadable bool
 }
 
 // A Place is a line of a file, or the whole file if Line is 0.
@@ -35,14 +43,22 @@ type FileMatches struct {
 	Path  string
 	Count int
 	Lines []Line
+	Bytes int64 // number of bytes of the text that were searched for this piece
+	// Why the file, or the folder, cannot be read; it has no lines then.
+	Error string
 }
 
-// A Line is a matching line, without its line end, as valid UTF-8.
+// A Line is a matching line, without its line end, as valid UTF-8, unless Query.Raw is set. If the
+// pattern can match several lines, it is those lines.
 type Line struct {
 	Number, Column int    // counted from 1; Column is the byte at which the first match begins
 	Text           string // at most 1,000 bytes, around the match
 	Cut            bool   // Text is not the whole line
 	Before, After  []string
+
+	// Only set by Query.Raw:
+	Offset int64   // of the line in the text
+	Spans  [][]int // start and end of each match in Text
 }
 
 // A Summary is the result of a search as a whole.
@@ -51,6 +67,7 @@ type Summary struct {
 	Skipped    int    // number of those that are not after Query.After
 	Files      int    // number of files searched: all texts that match Only
 	Matched    int    // number of files with matching lines
+	Bytes      int64  // number of bytes of the files searched, if Query.Bytes is set
 	Incomplete bool   // not everything was searched
 	Reason     string // why Incomplete is set
 }
@@ -75,6 +92,9 @@ func (c *Corpus) Search(ctx context.Context, q Query, each func(FileMatches) boo
 	s.enough.Store(int64(noLines))
 	defer s.watch(ctx, k)()
 	s.run(v)
+	if q.Unreadable {
+		s.deliverUnreadable(v)
+	}
 	c.scheduleMaintenance()
 	return s.result(ctx, late)
 }
@@ -112,6 +132,9 @@ type search struct {
 	summary   Summary
 	ended     bool // each returned false
 	missed    bool // something was not searched
+	tooLarge  bool // because a file is too large
+	// Files that were found to be unreadable.
+	unreadable []string
 }
 
 // watch stops the search when its time is over. The returned function ends the watch.
@@ -141,6 +164,8 @@ func (s *search) result(ctx context.Context, late string) (Summary, error) {
 		sum.Reason = "the search was ended"
 	case late != "":
 		sum.Reason = late
+	case s.tooLarge:
+		sum.Reason = "a file is too large to find matches across lines"
 	case s.missed:
 		sum.Reason = "the deadline passed"
 	}

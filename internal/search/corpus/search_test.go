@@ -33,12 +33,12 @@ func TestLines(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := []FileMatches{
-			{"a.txt", 1, []Line{{Number: 3, Column: 7, Text: "three needle here", Before: []string{"one", "two"}, After: []string{"four", "five"}}}},
-			{"b/c.txt", 2, []Line{
+			{Path: "a.txt", Count: 1, Lines: []Line{{Number: 3, Column: 7, Text: "three needle here", Before: []string{"one", "two"}, After: []string{"four", "five"}}}},
+			{Path: "b/c.txt", Count: 2, Lines: []Line{
 				{Number: 1, Column: 1, Text: "needle", After: []string{"needle \ufffd"}},
 				{Number: 2, Column: 1, Text: "needle \ufffd", Before: []string{"needle"}},
 			}},
-			{"d.txt", 1, []Line{{Number: 1, Column: 4001, Text: strings.Repeat("ö", 100) + "needle" + strings.Repeat("ö", 397), Cut: true}}},
+			{Path: "d.txt", Count: 1, Lines: []Line{{Number: 1, Column: 4001, Text: strings.Repeat("ö", 100) + "needle" + strings.Repeat("ö", 397), Cut: true}}},
 		}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Error(d)
@@ -59,10 +59,10 @@ func TestTally(t *testing.T) {
 		after Place
 		want  string
 	}{
-		{0, Place{}, "[{1.txt 1 []} {2.txt 2 []} {3.txt 3 []} {4.txt 4 []}]"},
-		{2, Place{}, "[{1.txt 1 []} {2.txt 2 []}]"},
-		{2, Place{Path: "2.txt"}, "[{3.txt 3 []} {4.txt 4 []}]"},
-		{0, Place{Path: "2"}, "[{2.txt 2 []} {3.txt 3 []} {4.txt 4 []}]"},
+		{0, Place{}, "[{1.txt 1 [] 0 } {2.txt 2 [] 0 } {3.txt 3 [] 0 } {4.txt 4 [] 0 }]"},
+		{2, Place{}, "[{1.txt 1 [] 0 } {2.txt 2 [] 0 }]"},
+		{2, Place{Path: "2.txt"}, "[{3.txt 3 [] 0 } {4.txt 4 [] 0 }]"},
+		{0, Place{Path: "2"}, "[{2.txt 2 [] 0 } {3.txt 3 [] 0 } {4.txt 4 [] 0 }]"},
 	} {
 		var got []FileMatches
 		sum, err := c.Search(t.Context(), Query{Pattern: pattern(t, "needle", false), CountOnly: true, Limit: tc.limit, After: tc.after}, func(f FileMatches) bool {
@@ -354,5 +354,50 @@ func TestClosed(t *testing.T) {
 	}
 	if _, _, err := c.Files(t.Context(), nil); !errors.Is(err, ErrClosed) {
 		t.Error(err)
+	}
+}
+
+// TestUnreadable checks that a search reports the files and folders that it cannot read, also when
+// the corpus knows them already.
+func TestUnreadable(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root can read everything")
+	}
+	root := t.TempDir()
+	for _, name := range []string{"a.txt", "b.txt", "closed/c.txt", "d.txt"} {
+		write(t, root, name, "rose\n")
+	}
+	for _, name := range []string{"b.txt", "closed", "d.txt"} {
+		if err := os.Chmod(filepath.Join(root, name), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() { _ = os.Chmod(filepath.Join(root, "closed"), 0o700) })
+	c := open(t, root, Options{})
+	report := func(q Query) (got []string) {
+		q.Pattern = pattern(t, "rose", false)
+		if _, err := c.Search(t.Context(), q, func(f FileMatches) bool {
+			got = append(got, f.Path+" "+f.Error)
+			return true
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	for _, when := range []string{"first", "again"} {
+		same(t, when, report(Query{Unreadable: true}), []string{"a.txt ", "b.txt permission denied", "d.txt permission denied"})
+		same(t, when+", some", report(Query{Unreadable: true, Limit: 1, Only: globbing(t, "{a,b}*")}), []string{"a.txt ", "b.txt permission denied"})
+		same(t, when+", without", report(Query{}), []string{"a.txt "})
+		if folders := c.Unlisted(); len(folders) != 1 || folders[0].Path != "closed" || folders[0].Error != "permission denied" {
+			t.Errorf("%s: folders %+v", when, folders)
+		}
+		c.maintained()
+	}
+	if err := os.Chmod(filepath.Join(root, "closed"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "opened", report(Query{}), []string{"a.txt ", "closed/c.txt "})
+	if folders := c.Unlisted(); len(folders) > 0 {
+		t.Errorf("folders %+v", folders)
 	}
 }

@@ -237,6 +237,18 @@ func (v *view) paths(only *glob.Pattern) []string {
 	return all
 }
 
+// bytes returns the size of the known texts that match the glob.
+func (v *view) bytes(only *glob.Pattern) (size int64) {
+	for _, p := range v.parts {
+		p.each(func(_ int, d *doc) {
+			if d.kind == textual && (only == nil || only.Match(d.file.Path)) {
+				size += int64(d.length)
+			}
+		})
+	}
+	return size
+}
+
 // named returns the sorted paths whose last element is name.
 func (v *view) named(name string) []string {
 	var all []string

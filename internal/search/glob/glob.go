@@ -39,6 +39,7 @@ func (e *TooManyError) Error() string {
 type Pattern struct {
 	source string
 	plain  []matcher // one for each expanded pattern
+	match  func(path string) bool
 }
 
 // Compile compiles a pattern. A returned error is a *SyntaxError or a *TooManyError.
@@ -57,11 +58,20 @@ func Compile(pattern string) (*Pattern, error) {
 	return p, nil
 }
 
-// String returns the pattern that was passed to Compile.
+// Func returns a Pattern that matches the paths for which match returns true. The name must be
+// different for different functions.
+func Func(name string, match func(path string) bool) *Pattern {
+	return &Pattern{source: name, match: match}
+}
+
+// String returns the pattern that was passed to Compile, or the name that was passed to Func.
 func (p *Pattern) String() string { return p.source }
 
 // Match reports whether the whole path matches. Its elements must be separated by /.
 func (p *Pattern) Match(path string) bool {
+	if p.match != nil {
+		return p.match(path)
+	}
 	for i := range p.plain {
 		if p.plain[i].match(path) {
 			return true

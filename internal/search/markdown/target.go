@@ -90,6 +90,20 @@ func Resolve(text, link string) string {
 	return path.Join(path.Dir(text), link)
 }
 
+// PageSources returns the files of which a program that publishes Markdown, such as mdBook, may
+// have made the HTML page at a path. It returns nil if the path is not that of an HTML page.
+func PageSources(page string) []string {
+	stem, ok := strings.CutSuffix(page, ".html")
+	if !ok {
+		return nil
+	}
+	sources := []string{stem + ".md", stem + ".mdx", stem + ".markdown"}
+	if path.Base(stem) == "index" {
+		sources = append(sources, path.Join(path.Dir(page), "README.md"))
+	}
+	return sources
+}
+
 // Relative returns the link from the text at a path to a file.
 func Relative(text, file string) string {
 	from, to := strings.Split(text, "/"), strings.Split(file, "/")

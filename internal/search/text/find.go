@@ -45,10 +45,13 @@ func (p *Pattern) first(line []byte) int {
 	return r.places[0]
 }
 
-// finder compiles a pattern that Compile has already accepted.
+// finder compiles a pattern that CompileAny has already accepted.
 func finder(pattern string, o Options) *regexp.Regexp {
 	if o.IgnoreCase {
 		pattern = "(?i)" + pattern
+	}
+	if o.Multiline {
+		pattern = "(?m)" + pattern
 	}
 	return regexp.MustCompile(pattern)
 }

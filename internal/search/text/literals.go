@@ -23,6 +23,8 @@ type Literal struct {
 	Fold bool
 }
 
+func (l Literal) hasNewline() bool { return strings.Contains(l.Text, "\n") }
+
 // literalInfo describes the literals in the matches of a pattern or of a part of it.
 type literalInfo struct {
 	whole   []Literal // all texts that match; nil if there are too many

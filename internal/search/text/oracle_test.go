@@ -86,6 +86,7 @@ func check(t rapid.TB, pattern string, ignoreCase bool, data []byte) {
 		t.Fatalf("%q in %q: Count %d, whole %v, want %d", full, data, n, whole, len(want))
 	}
 	checkLines(t, p, re, data, want)
+	checkMatcher(t, p, re, data)
 	checkUnicode(t, pattern, ignoreCase, data)
 	if p.prefilter != nil && p.prefilter.probes != nil {
 		p.prefilter.probes = nil
@@ -184,21 +185,4 @@ func FuzzLines(f *testing.F) {
 		}
 		check(t, pattern, ignoreCase, []byte(data))
 	})
-}
-
-func TestLinesConcurrently(t *testing.T) {
-	p, re := compile(t, `[ab]*a[ab]{6}c|\bfoo`, false)
-	data := []byte(strings.Repeat("abbabaababbabc\nfoo\nbar bar\nabaabbbabab\n", 200))
-	want := byRegexp(re, data)
-	var wait sync.WaitGroup
-	for range 8 {
-		wait.Go(func() {
-			for range 20 {
-				if diff := cmp.Diff(want, linesOf(p, data)); diff != "" {
-					t.Errorf("(-regexp +got):\n%s", diff)
-				}
-			}
-		})
-	}
-	wait.Wait()
 }

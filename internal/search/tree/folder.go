@@ -36,6 +36,7 @@ type folder struct {
 	ignore  stamp         // stamp of its .gitignore when it was read; 0 if there is none
 	sum     uint64        // hash of its .gitignore
 	watch   int32         // its watch descriptor; 0 if there is none
+	fault   error         // why it cannot be listed; nil if it can
 	todo    todo
 	tracked bool // it is ignored: only tracked files are listed
 	git     bool // it contains a .git

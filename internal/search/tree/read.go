@@ -6,6 +6,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
+	"time"
 )
 
 // Read reads a file into the buffer that alloc returns for its size. The buffer must be at least
@@ -40,6 +42,36 @@ func (t *Tree) Open(f *File) (*os.File, error) {
 		return nil, fmt.Errorf("open %s: %w", f.Path, err)
 	}
 	return file, nil
+}
+
+// Modified returns when the content of a file was changed last, or the zero time if it is gone.
+func (t *Tree) Modified(path string) time.Time {
+	t.rootMu.RLock()
+	defer t.rootMu.RUnlock()
+	if t.closed {
+		return time.Time{}
+	}
+	st, err := t.rootHandle.lstat(path)
+	if err != nil {
+		return time.Time{}
+	}
+	return time.Unix(0, st.modified)
+}
+
+// Unlisted calls found with every folder that the last Update could not list, and why.
+func (t *Tree) Unlisted(found func(path string, err error)) {
+	t.update.Lock()
+	defer t.update.Unlock()
+	var visit func(f *folder)
+	visit = func(f *folder) {
+		if f.fault != nil {
+			found(strings.TrimSuffix(string(f.path(nil)), "/"), f.fault)
+		}
+		for _, child := range f.folders {
+			visit(child)
+		}
+	}
+	visit(t.root)
 }
 
 // reading is the stamp of a file that is being opened. If another reader's Update runs between the

@@ -56,6 +56,7 @@ func (w *worker) visit(f *folder, do todo) (todo, error) {
 	if err != nil {
 		return do, w.handleListError(f, err)
 	}
+	f.fault = nil
 	if f.repo == nil {
 		do |= list | deep
 	}
@@ -88,7 +89,7 @@ func (w *worker) handleListError(f *folder, err error) error {
 	}
 	w.t.o.Log.Debug("cannot list folder; it is left out", "path", string(w.path), "err", err)
 	w.removeContents(f)
-	f.stamp, f.id = 0, identity{}
+	f.stamp, f.id, f.fault = 0, identity{}, err
 	return nil
 }
 

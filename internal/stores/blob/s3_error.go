@@ -106,6 +106,12 @@ func isTemporary(err error) bool {
 	return !ok || isTemporaryStatus(r.status) // otherwise it is a network error
 }
 
+// isFull reports whether the store has no space left.
+func isFull(err error) bool {
+	r, ok := errors.AsType[*refusal](err)
+	return ok && r.status == http.StatusInsufficientStorage
+}
+
 func isTemporaryStatus(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError,

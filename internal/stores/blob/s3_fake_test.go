@@ -16,7 +16,7 @@ type fake struct {
 	sync.Mutex
 	objects map[string]fakeObject
 	ignores map[string]bool // headers
-	refuses map[string]bool // headers
+	refuses map[string]int  // the status for a header
 }
 
 type fakeObject struct {
@@ -34,9 +34,9 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	was, there := f.objects[r.URL.Path]
-	for header := range f.refuses {
+	for header, status := range f.refuses {
 		if r.Header.Get(header) != "" {
-			w.WriteHeader(http.StatusNotImplemented)
+			w.WriteHeader(status)
 			return
 		}
 	}

@@ -37,10 +37,10 @@ func (s *S3) Probe(ctx context.Context) error {
 	if err == nil && deleteResult != nil {
 		return fmt.Errorf("remove an object from the S3 store: %w", deleteResult)
 	}
-	if !isTemporary(err) {
-		return &UnusableError{err}
+	if isTemporary(err) || isFull(err) {
+		return err
 	}
-	return err
+	return &UnusableError{err}
 }
 
 func (s *S3) probe(ctx context.Context, key string, body *upload) error {

@@ -1,6 +1,7 @@
 package blob
 
 import (
+	"errors"
 	"strings"
 	"testing"
 )
@@ -20,25 +21,30 @@ func TestS3Probe(t *testing.T) {
 func TestS3ProbeRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name, header, want string
-		refuses            bool
+		refuses            int // with a status
+		unusable           bool
 	}{
-		{"all is well", "", "", false},
-		{"creates over what is there", "If-None-Match", "this S3 store ignores If-None-Match", false},
-		{"replaces what has changed", "If-Match", "this S3 store ignores If-Match", false},
-		{"cannot compare", "If-Match", "this S3 store does not support If-Match", true},
-		{"cannot create", "If-None-Match", "501", true},
-		{"forgets metadata", metaHash, "does not store the metadata", false},
+		{"all is well", "", "", 0, false},
+		{"creates over what is there", "If-None-Match", "this S3 store ignores If-None-Match", 0, true},
+		{"replaces what has changed", "If-Match", "this S3 store ignores If-Match", 0, true},
+		{"cannot compare", "If-Match", "this S3 store does not support If-Match", 501, true},
+		{"cannot create", "If-None-Match", "501", 501, true},
+		{"is full", "If-None-Match", "507", 507, false},
+		{"forgets metadata", metaHash, "does not store the metadata", 0, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := &fake{objects: map[string]fakeObject{}}
-			if c.refuses {
-				f.refuses = map[string]bool{c.header: true}
+			if c.refuses > 0 {
+				f.refuses = map[string]int{c.header: c.refuses}
 			} else {
 				f.ignores = map[string]bool{c.header: true}
 			}
 			err := serveFake(t, f).Probe(t.Context())
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("error %v, want %q", err, c.want)
+			}
+			if _, unusable := errors.AsType[*UnusableError](err); unusable != c.unusable {
+				t.Errorf("error %v lets no server start: %v", err, unusable)
 			}
 			if len(f.objects) > 0 {
 				t.Errorf("left behind: %v", f.objects)

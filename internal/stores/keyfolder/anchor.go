@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -63,6 +64,7 @@ const (
 	kindData     = "data"     // LOCATION ID; an empty id forgets the location
 	kindEnded    = "ended"    // KEY EXPIRES: what was revoked or used, in Unix seconds, 0 for never
 	kindVoid     = "void"     // KEY UNTIL: what was made until then is void, in Unix microseconds
+	kindUses     = "uses"     // KEY NUMBER EXPIRES: how often something was used so far
 )
 
 // line is one line of the file.
@@ -81,12 +83,22 @@ type facts struct {
 	lastMAC string
 	ended   map[string]ending
 	void    map[string]int64
+	uses    map[string]uses
+}
+
+// uses is how often something was used.
+type uses struct {
+	ending
+	number int
 }
 
 type ending struct{ sequence, at, expires int64 }
 
 func newFacts() *facts {
-	return &facts{State: State{Data: map[string]string{}, Planned: map[string]string{}}, ended: map[string]ending{}, void: map[string]int64{}}
+	return &facts{
+		State: State{Data: map[string]string{}, Planned: map[string]string{}}, ended: map[string]ending{}, void: map[string]int64{},
+		uses: map[string]uses{},
+	}
 }
 
 // State returns what the anchor says. The error says that the file cannot be read, or was not
@@ -165,6 +177,45 @@ func (a *Anchor) End(key string, now, expires time.Time) (fresh bool, err error)
 		return c.append(kindEnded, key, strconv.FormatInt(until, 10))
 	})
 	return fresh && err == nil, err
+}
+
+// EndedWith returns the keys of End that begin with prefix and had not expired, in no order.
+func (a *Anchor) EndedWith(prefix string, now time.Time) (keys []string, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.refresh(); err != nil {
+		return nil, err
+	}
+	for key, e := range a.facts.ended {
+		if strings.HasPrefix(key, prefix) && (e.expires == 0 || e.expires > now.Unix()) {
+			keys = append(keys, key)
+		}
+	}
+	return keys, nil
+}
+
+// Count records one more use under a key, unless there were limit uses before. It returns how many
+// there were, with this one, and whether it was recorded. Nothing needs to know after expires.
+func (a *Anchor) Count(key string, limit int, now, expires time.Time) (number int, ok bool, err error) {
+	err = a.Change(now, func(c *Change) error {
+		number = a.facts.uses[key].number
+		if number >= limit {
+			return nil
+		}
+		number, ok = number+1, true
+		return c.append(kindUses, key, strconv.Itoa(number), strconv.FormatInt(expires.Unix()+1, 10))
+	})
+	return number, ok && err == nil, err
+}
+
+// Counted returns how many uses were recorded under a key.
+func (a *Anchor) Counted(key string) (int, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.refresh(); err != nil {
+		return 0, err
+	}
+	return a.facts.uses[key].number, nil
 }
 
 // Void records that everything that was made under a key until then is void.
@@ -325,7 +376,7 @@ func (f *Folder) Roots() ([]string, error) {
 
 // apply adds what a line says. It returns an error for a line that says nothing we know.
 func (f *facts) apply(l line) error {
-	wants := map[string]int{kindRoot: 1, kindPlace: 1, kindEpoch: 1, kindIdentity: 1, kindPlan: 2, kindData: 2, kindEnded: 2, kindVoid: 2}
+	wants := map[string]int{kindRoot: 1, kindPlace: 1, kindEpoch: 1, kindIdentity: 1, kindPlan: 2, kindData: 2, kindEnded: 2, kindVoid: 2, kindUses: 3}
 	if n, ok := wants[l.Kind]; !ok || n != len(l.Fields) {
 		return fmt.Errorf("a line of the unknown kind %q", l.Kind)
 	}
@@ -352,6 +403,13 @@ func (f *facts) apply(l line) error {
 	case kindVoid:
 		number, err = strconv.ParseInt(l.Fields[1], 10, 64)
 		f.void[l.Fields[0]] = max(number, f.void[l.Fields[0]])
+	case kindUses:
+		var times int
+		times, err = strconv.Atoi(l.Fields[1])
+		if err == nil {
+			number, err = strconv.ParseInt(l.Fields[2], 10, 64)
+		}
+		f.uses[l.Fields[0]] = uses{ending{l.Sequence, l.At, number}, max(times, f.uses[l.Fields[0]].number)}
 	}
 	f.Sequence, f.lastMAC = l.Sequence, l.MAC
 	return err

@@ -100,6 +100,53 @@ func TestOneOfManyEnds(t *testing.T) {
 	}
 }
 
+// TestCountedUses lets processes use the same thing at the same time. There are never more uses
+// than the limit, and they are known after the file was made smaller.
+func TestCountedUses(t *testing.T) {
+	a, b := anchorOf(t, "/work")
+	const limit = 20
+	var used atomic.Int32
+	var all sync.WaitGroup
+	for _, one := range []*Anchor{a, b, a, b} {
+		all.Go(func() {
+			for range limit {
+				number, ok, err := one.Count("rule 1", limit, noon, noon.Add(time.Hour))
+				if err != nil || number < 1 || number > limit {
+					t.Errorf("use %d, error %v", number, err)
+				}
+				if ok {
+					used.Add(1)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if n := used.Load(); n != limit {
+		t.Errorf("%d uses of %d", n, limit)
+	}
+	end(t, a, "denial x 1", noon, noon.Add(time.Hour))
+	end(t, a, "denial y 1", noon, noon.Add(time.Hour))
+	if keys, err := b.EndedWith("denial x ", noon); err != nil || len(keys) != 1 || keys[0] != "denial x 1" {
+		t.Errorf("ended %q, error %v", keys, err)
+	}
+	if keys, err := b.EndedWith("denial x ", noon.Add(2*time.Hour)); err != nil || len(keys) != 0 {
+		t.Errorf("ended after expiry: %q, error %v", keys, err)
+	}
+	for i := range 500 { // compacts the file
+		if _, ok, err := a.Count("rule 2", 1000, noon, noon.Add(time.Hour)); !ok || err != nil {
+			t.Fatalf("use %d: %v", i, err)
+		}
+	}
+	if info, err := os.Stat(a.path()); err != nil || info.Size() > compactAbove+4096 {
+		t.Errorf("it has %d bytes, error %v", info.Size(), err)
+	}
+	for key, want := range map[string]int{"rule 1": limit, "rule 2": 500, "rule 3": 0} {
+		if n, err := b.Counted(key); err != nil || n != want {
+			t.Errorf("%s was used %d times, want %d, error %v", key, n, want, err)
+		}
+	}
+}
+
 // TestForgedAnchor changes the file in every way that does not need the key. Each must be an error,
 // except for a cut at the end, which only the database can tell.
 func TestForgedAnchor(t *testing.T) {

@@ -195,21 +195,28 @@ func (f *facts) each(root string, now time.Time, add func(at int64, kind string,
 	for key, until := range f.void {
 		put(at, kindVoid, key, strconv.FormatInt(until, 10))
 	}
-	for _, key := range f.current(now) {
+	for _, key := range current(f.ended, now) {
 		put(f.ended[key].at, kindEnded, key, strconv.FormatInt(f.ended[key].expires, 10))
+	}
+	used := make(map[string]ending, len(f.uses))
+	for key, u := range f.uses {
+		used[key] = u.ending
+	}
+	for _, key := range current(used, now) {
+		put(used[key].at, kindUses, key, strconv.Itoa(f.uses[key].number), strconv.FormatInt(used[key].expires, 10))
 	}
 	return err
 }
 
 // current returns the keys that ended and still matter, in order: the newest ones, and those that
 // had not expired a week before the newest ones ended. The clock of one moment may be wrong.
-func (f *facts) current(now time.Time) []string {
-	keys := slices.SortedFunc(maps.Keys(f.ended), func(x, y string) int { return int(f.ended[x].sequence - f.ended[y].sequence) })
+func current(ended map[string]ending, now time.Time) []string {
+	keys := slices.SortedFunc(maps.Keys(ended), func(x, y string) int { return int(ended[x].sequence - ended[y].sequence) })
 	old := len(keys) - keepNewest
 	if old <= 0 {
 		return keys
 	}
-	then := min(now.Unix(), f.ended[keys[old]].at) - int64(keepExpired.Seconds())
-	expired := func(key string) bool { e := f.ended[key]; return e.expires != 0 && e.expires < then }
+	then := min(now.Unix(), ended[keys[old]].at) - int64(keepExpired.Seconds())
+	expired := func(key string) bool { e := ended[key]; return e.expires != 0 && e.expires < then }
 	return append(slices.DeleteFunc(slices.Clone(keys[:old]), expired), keys[old:]...)
 }

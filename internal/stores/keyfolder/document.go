@@ -27,6 +27,39 @@ func (f *Folder) Workspace(root string) *Workspace {
 	return &Workspace{f, root, filepath.Join(f.path, "workspaces", hex.EncodeToString(sum[:16]))}
 }
 
+// PrivateDir returns the folder of the workspace if it belongs to this user alone. create makes a
+// folder that does not exist.
+func (w *Workspace) PrivateDir(create bool) (string, error) {
+	if err := w.folder.Check(); err != nil {
+		return "", err
+	}
+	if create {
+		err := os.MkdirAll(w.dir, 0o700)
+		if err == nil {
+			err = os.Chmod(w.folder.path, 0o700) // it may have been prepared with the usual mode
+		}
+		if err != nil {
+			return "", fmt.Errorf("store in the key folder: %w", err)
+		}
+	}
+	for _, folder := range []string{w.folder.path, filepath.Dir(w.dir), w.dir} {
+		info, err := os.Lstat(folder)
+		if err == nil {
+			err = checkOwner(folder, info)
+		}
+		if err == nil && !info.IsDir() {
+			err = fmt.Errorf("%s is not a folder", folder)
+		}
+		if err != nil {
+			return "", fmt.Errorf("check the key folder: %w", err)
+		}
+	}
+	return w.dir, nil
+}
+
+// LockName is the name of the file in PrivateDir that everybody who changes documents locks.
+const LockName = "lock"
+
 // Name returns the path of a document within the key folder, for messages.
 func (w *Workspace) Name(document string) string {
 	return "workspaces/" + filepath.Base(w.dir) + "/" + document
@@ -125,7 +158,7 @@ func (w *Workspace) Lock() (unlock func(), err error) {
 	if err := os.MkdirAll(w.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("store in the key folder: %w", err)
 	}
-	f, err := os.OpenFile(filepath.Join(w.dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := os.OpenFile(filepath.Join(w.dir, LockName), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock the key folder: %w", err)
 	}

@@ -163,15 +163,18 @@ func (s *file) store(batch []*Ticket, written func()) error {
 		return fmt.Errorf("write: %w", err)
 	}
 	if err := s.place(batch, start, next); err != nil {
-		return fmt.Errorf("read back: %w", err)
+		return fmt.Errorf("%w: read back: %w", ErrUnknown, err)
 	}
 	written()
 	if durable {
 		if err := s.flush(); err != nil {
-			return fmt.Errorf("sync: %w", err)
+			return fmt.Errorf("%w: sync: %w", ErrUnknown, err)
 		}
 	}
-	return s.verify(durable)
+	if err := s.verify(durable); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnknown, err)
+	}
+	return nil
 }
 
 // verify checks that a durable batch is found at its place, and notes the state of the file.
@@ -248,11 +251,14 @@ func (s *file) write() (start int64, err error) {
 	}
 	end, seekErr := s.f.Seek(0, io.SeekCurrent)
 	if seekErr != nil {
-		return 0, errors.Join(err, seekErr)
+		return 0, fmt.Errorf("%w: %w", ErrUnknown, errors.Join(err, seekErr))
 	}
 	start = end - int64(n)
-	if err != nil {
-		err = errors.Join(err, truncate(s.f, start))
+	if err == nil {
+		return start, nil
+	}
+	if cutErr := truncate(s.f, start); cutErr != nil {
+		err = fmt.Errorf("%w: %w", ErrUnknown, errors.Join(err, cutErr))
 	}
 	return start, err
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"remit/internal/complexitytest"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine/audit"
 	"remit/internal/stores/memlog"
@@ -99,6 +101,47 @@ func TestShortenedFile(t *testing.T) {
 	_, err = add(`{"n":3}`)
 	check(t, err)
 	same(t, "file", read(t, file), "{\"n\":3}\n")
+}
+
+// noSpace cannot open a file.
+type noSpace struct{}
+
+func (noSpace) OpenAppend(string) (*os.File, error) { return nil, errors.New("no space") }
+
+// TestFailedWriteIsNotMade checks that the record of an entry that was certainly not stored says
+// so, and leaves nothing to find out.
+func TestFailedWriteIsNotMade(t *testing.T) {
+	memory := &memlog.Memory{Files: noSpace{}, Reader: &folder{Dir: memlog.Dir(t.TempDir())}}
+	effect := audit.NewEffect(&audit.Record{}, &recordsOf{})
+	_, err := memory.Append(audit.WithEffect(t.Context(), effect), "a.jsonl", []byte(`{}`), nil)(t.Context())
+	var r audit.Record
+	if effect.AddTo(&r); err == nil || !slices.Equal(r.Undone, []int{1}) || r.Unknown != nil {
+		t.Errorf("undone %v, unknown %v: %v", r.Undone, r.Unknown, err)
+	}
+	check(t, memory.Close())
+}
+
+// TestFindReadsTheFileOnce looks for many entries.
+func TestFindReadsTheFileOnce(t *testing.T) {
+	dir := t.TempDir()
+	complexitytest.Linear(t, 2048, func(entries int) {
+		var text strings.Builder
+		changes := make([]*audit.Announced, entries)
+		for i := range changes {
+			entry := fmt.Sprintf(`{"n":%06d}`, i)
+			changes[i] = &audit.Announced{Change: audit.Change{
+				Store: audit.MemoryStore, Path: "a.jsonl", At: int64(text.Len()), Size: int64(len(entry)), Lines: 1, New: hashOf(entry),
+			}}
+			text.WriteString(entry + "\n")
+		}
+		write(t, filepath.Join(dir, "a.jsonl"), text.String())
+		finder, err := filesIn(t, dir).Finder(t.Context(), []string{"a.jsonl"})
+		check(t, err)
+		for _, c := range changes {
+			check(t, finder.Find(t.Context(), []*audit.Announced{c}, func(*audit.Announced) bool { return true }, nil))
+			same(t, "state", c.State, audit.Made)
+		}
+	})
 }
 
 // TestFind checks which of equal entries were written, whatever the file looks like.

@@ -21,6 +21,10 @@ const maxBatch = 256
 // ErrClosed is the error of an entry that is appended after its log was closed.
 var ErrClosed = errors.New("log is closed")
 
+// ErrUnknown is wrapped by the error of an entry that may be in the file: it was written, but the
+// disk failed afterwards, or the folder was no longer at its path.
+var ErrUnknown = errors.New("it is unknown whether the entry was stored")
+
 var errLineBreak = errors.New("a JSON line cannot hold a line break")
 
 // Files opens the files of a log.
@@ -234,8 +238,11 @@ func (l *Log) answer(batch []*Ticket, err error) {
 		l.err = err
 	}
 	for _, t := range batch {
-		if err == nil {
+		switch {
+		case err == nil:
 			t.step.Report(audit.Made)
+		case !errors.Is(err, ErrUnknown):
+			t.step.Report(audit.NotMade)
 		}
 		t.settle(t.place, err)
 	}

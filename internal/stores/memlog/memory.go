@@ -3,11 +3,14 @@ package memlog
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path"
 	"strings"
 	"sync"
 
+	"remit/internal/contract"
 	"remit/internal/engine/audit"
+	"remit/internal/engine/idempotency"
 	"remit/internal/toolsets/learning"
 )
 
@@ -39,6 +42,12 @@ func (m *Memory) Append(
 			ticket.announce(ctx, effect, audit.Appended(path.Base(file), m.endOf(file, log), entry))
 		}
 		place, err := ticket.Wait(ctx)
+		if errors.Is(err, ErrUnknown) {
+			err = contract.Errorf(contract.Unavailable, "It is unknown whether the entry was written; read %s "+
+				"before you send it again", file).
+				// So that the call keeps its idempotency key.
+				Because(fmt.Errorf("%w: %w", idempotency.ErrUnknown, err))
+		}
 		return learning.Position(place), err
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"remit/internal/contract"
 	"remit/internal/stores/memlog"
 	"remit/internal/toolsets/learning"
+	"remit/internal/toolsets/learning/learningtest"
 )
 
 // folder reads files in a folder, and records the policy that it was given.
@@ -30,6 +31,26 @@ func (f *folder) OpenRead(name string, policy *contract.PathPolicy) (*os.File, e
 		return nil, contract.Errorf(contract.NotFound, "none").Because(err)
 	}
 	return file, nil
+}
+
+// reader reads files in a folder.
+type reader string
+
+func (r reader) OpenRead(name string, policy *contract.PathPolicy) (*os.File, error) {
+	return (&folder{Dir: memlog.Dir(r)}).OpenRead(name, policy)
+}
+
+// TestWriteMemoryEntry runs the suite of the tool with two processes.
+func TestWriteMemoryEntry(t *testing.T) {
+	learningtest.Suite(t, func(t *testing.T) (one, other learning.Memory) {
+		dir := t.TempDir()
+		open := func() learning.Memory {
+			m := &memlog.Memory{Files: memlog.Dir(dir), Reader: reader(dir), Folder: "mem"}
+			t.Cleanup(func() { _ = m.Close() })
+			return m
+		}
+		return open(), open()
+	})
 }
 
 func TestTail(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"remit/internal/contract"
+	"remit/internal/engine/idempotency"
 	"remit/internal/filelock"
 )
 
@@ -79,7 +81,7 @@ func TestAFailedSyncFailsTheBatchAndResetsTheFile(t *testing.T) {
 	l := New(Options{Files: Dir(t.TempDir()), Name: "log"})
 	l.file.sync = disk.sync
 	p, err := l.Append([]byte(`{}`), true).Wait(context.Background())
-	if !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "append to log: sync: ") || p != (Position{}) {
+	if !errors.Is(err, broken) || !errors.Is(err, ErrUnknown) || !strings.HasPrefix(err.Error(), "append to log: ") || p != (Position{}) {
 		t.Fatalf("append: %v, %v", p, err)
 	}
 	if err := l.Close(); err != nil {
@@ -89,6 +91,34 @@ func TestAFailedSyncFailsTheBatchAndResetsTheFile(t *testing.T) {
 		t.Fatalf("still believes in %+v", l.file.known)
 	}
 }
+
+// TestAnEntryWithUnknownOutcomeKeepsItsKey checks the error that callers get: a call with an
+// idempotency key must not run again, because the entry may be in the file.
+func TestAnEntryWithUnknownOutcomeKeepsItsKey(t *testing.T) {
+	disk := syncs{err: errors.New("broken disk")}
+	m := &Memory{Files: Dir(t.TempDir())}
+	m.log("a.jsonl").file.sync = disk.sync
+	_, err := m.Append(t.Context(), "a.jsonl", []byte(`{}`), nil)(t.Context())
+	if !errors.Is(err, idempotency.ErrUnknown) || contract.AsError(err).Kind != contract.Unavailable {
+		t.Errorf("the entry was written, but not synced: %v", err)
+	}
+	if err := m.Close(); err != nil {
+		t.Error(err)
+	}
+	full := &Memory{Files: noFiles{}}
+	_, err = full.Append(t.Context(), "a.jsonl", []byte(`{}`), nil)(t.Context())
+	if err == nil || errors.Is(err, idempotency.ErrUnknown) {
+		t.Errorf("nothing was written: %v", err)
+	}
+	if err := full.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// noFiles cannot open a file.
+type noFiles struct{}
+
+func (noFiles) OpenAppend(string) (*os.File, error) { return nil, errors.New("no space") }
 
 func TestAfterAFailedSyncTheNextBatchExaminesTheFile(t *testing.T) {
 	disk := syncs{err: errors.New("broken disk")}

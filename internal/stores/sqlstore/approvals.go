@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -19,7 +18,8 @@ func (db *DB) Approvals() approval.Store { return approvals{db} }
 
 // approvalColumns lists the columns of an approval in the order in which scanApproval reads them.
 const approvalColumns = `id, key, workspace, principal, tool, version, digest, arguments, summary, state,
-	created_at, expires_at, decided_at, decided_by, reason, spent_at, seal, shown, proof`
+	created_at, expires_at, decided_at, decided_by, reason, spent_at, seal, shown, proof,
+	target, frontend, client, session, caller_reason, asked_seal`
 
 const closeExpired = `
 UPDATE approvals SET open_key = NULL
@@ -27,8 +27,9 @@ WHERE open_key = $1 AND expires_at <= $2`
 
 // The update changes nothing. It makes RETURNING return the existing row on a conflict.
 const addRequest = `
-INSERT INTO approvals (id, key, open_key, workspace, principal, tool, version, digest, arguments, summary, state, created_at, expires_at)
-VALUES ($1, $2, $2, $3, $4, $5, $6, $7, $8, $9, 'pending', $10, $11)
+INSERT INTO approvals (id, key, open_key, workspace, principal, tool, version, digest, arguments, summary, state, created_at, expires_at,
+	target, frontend, client, session, caller_reason, asked_seal, words)
+VALUES ($1, $2, $2, $3, $4, $5, $6, $7, $8, $9, 'pending', $10, $11, $12, $13, $14, $15, $16, $17, $18)
 ON CONFLICT (open_key) DO UPDATE SET open_key = excluded.open_key
 RETURNING ` + approvalColumns
 
@@ -56,7 +57,8 @@ func (s approvals) Ask(ctx context.Context, r approval.Request) (approval.Reques
 				"%d of your requests are already waiting for approval; call again when some are decided or have expired", others)
 		}
 		return findOne(ctx, tx, addRequest, scanApproval, r.ID, r.Key, r.Workspace, r.Principal, r.Tool, r.Version, r.Digest,
-			r.Arguments, s.db.bytesOrText(r.Summary), micros(r.CreatedAt), micros(r.ExpiresAt))
+			r.Arguments, s.db.bytesOrText(r.Summary), micros(r.CreatedAt), micros(r.ExpiresAt),
+			r.Target, r.Frontend, r.Client, r.Session, r.CallerReason, r.AskedSeal, r.Words())
 	})
 }
 
@@ -191,21 +193,6 @@ func (s approvals) getByPrefix(ctx context.Context, prefix string) (approval.Req
 	return findOne(ctx, s.db.reader(ctx), byID, scanApproval, ids[0])
 }
 
-const listPending = `
-SELECT ` + approvalColumns + ` FROM approvals WHERE state = 'pending' AND expires_at > $2
-ORDER BY created_at DESC, id DESC LIMIT $1`
-
-const listAll = `
-SELECT ` + approvalColumns + ` FROM approvals ORDER BY created_at DESC, id DESC LIMIT $1`
-
-func (s approvals) List(ctx context.Context, o approval.ListOptions) ([]approval.Request, error) {
-	query, args := listPending, []any{cmp.Or(max(o.Limit, 0), 100), micros(o.Now)}
-	if o.All {
-		query, args = listAll, args[:1]
-	}
-	return list(ctx, s.db, "list approvals", query, scanApproval, args...)
-}
-
 func notFound(id string) error {
 	return contract.Errorf(contract.NotFound, "There is no request %s", id)
 }
@@ -213,6 +200,7 @@ func notFound(id string) error {
 func scanApproval(row scanner) (r approval.Request, err error) {
 	err = row.Scan(&r.ID, &r.Key, &r.Workspace, &r.Principal, &r.Tool, &r.Version, &r.Digest, &r.Arguments, &r.Summary, &r.State,
 		(*timeColumn)(&r.CreatedAt), (*timeColumn)(&r.ExpiresAt), (*timeColumn)(&r.DecidedAt), &r.DecidedBy, &r.Reason,
-		(*timeColumn)(&r.UsedAt), &r.Seal, &r.Shown, &r.Proof)
+		(*timeColumn)(&r.UsedAt), &r.Seal, &r.Shown, &r.Proof,
+		&r.Target, &r.Frontend, &r.Client, &r.Session, &r.CallerReason, &r.AskedSeal)
 	return r, err
 }

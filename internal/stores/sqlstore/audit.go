@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -23,7 +24,10 @@ type Records struct {
 	behind atomic.Bool  // there are fewer now
 }
 
-var _ audit.Storage = (*Records)(nil)
+var (
+	_ audit.Storage         = (*Records)(nil)
+	_ audit.RecoveryStorage = (*Records)(nil)
+)
 
 // Records returns the audit records in a PostgreSQL database. It calls lost when
 // records that no caller waited for could not be stored.
@@ -61,6 +65,14 @@ func (r *Records) Append(day string, record []byte, durable bool) (func(context.
 		return nil, ErrClosed
 	}
 	return r.queue.append(&entry{body: record, day: day, durable: durable}).wait, nil
+}
+
+// AppendSince implements audit.RecoveryStorage.
+func (r *Records) AppendSince(ctx context.Context, day string, record []byte, since []audit.Place) error {
+	if r.queue.isClosed() {
+		return ErrClosed
+	}
+	return r.queue.append(&entry{body: record, day: day, durable: true, since: since}).wait(ctx)
 }
 
 // Replace implements audit.Storage.
@@ -140,6 +152,9 @@ func chain(ctx context.Context, tx runner, batch []*entry, atLeast int64) (int64
 		return 0, errShortChain
 	}
 	link := tipOf(count.tip)
+	if batch, err = withoutSettled(ctx, tx, batch, link.day); err != nil || len(batch) == 0 {
+		return count.lines, err
+	}
 	var rows [][]any
 	days := map[string]*logCount{}
 	for _, e := range batch {
@@ -153,6 +168,31 @@ func chain(ctx context.Context, tx runner, batch []*entry, atLeast int64) (int64
 	}
 	count.tip = []byte(link.day + " " + link.hash)
 	return count.lines, storeRecords(ctx, tx, rows, count, days)
+}
+
+// withoutSettled leaves out the records of recovery whose call was settled meanwhile. No record is
+// added before the transaction ends, because it holds the lock on the chain. last is the day of the
+// newest record.
+func withoutSettled(ctx context.Context, tx runner, batch []*entry, last string) ([]*entry, error) {
+	settled := map[string]bool{}
+	read := map[string]bool{}
+	for _, e := range batch {
+		for _, from := range e.since {
+			for _, day := range []string{from.Day, last} { // lines are numbered through all days
+				if key := fmt.Sprint(day, from.Offset); !read[key] {
+					read[key] = true
+					lines, err := collect(ctx, tx, linesFrom, scanLine, auditDays+day, from.Offset, math.MaxInt32)
+					if err != nil {
+						return nil, fmt.Errorf("look which calls are settled: %w", err)
+					}
+					for _, line := range lines {
+						settled[audit.CallOf(line.Text)] = settled[audit.CallOf(line.Text)] || audit.Settles(line.Text)
+					}
+				}
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(batch), func(e *entry) bool { return e.since != nil && settled[audit.CallOf(e.body)] }), nil
 }
 
 // chainLink is the end of the chain.

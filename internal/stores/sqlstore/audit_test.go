@@ -48,6 +48,58 @@ func TestRecordsOfReplicasAreOneChain(t *testing.T) {
 	inOrder(t, files)
 }
 
+// TestACallIsSettledOnce lets two replicas settle the same calls, which each of them has found
+// open.
+func TestACallIsSettledOnce(t *testing.T) {
+	url := newDatabase(t)
+	first := source(open(t, url)).Records(func(err error) { t.Errorf("lost: %v", err) })
+	second := source(open(t, url)).Records(func(err error) { t.Errorf("lost: %v", err) })
+	const day = "2026-08-01"
+	record := func(call, rest string) []byte {
+		return fmt.Appendf(nil, `{"time":"%sT12:00:00Z","outcome":%s,"call":"%s"}`, day, rest, call)
+	}
+	for _, call := range []string{"A", "B", "C"} {
+		keepRecord(t, first, day, record(call, `"begun"`), true)
+	}
+	read, err := audit.Ends(t.Context(), source(open(t, url)).RecordReader())
+	if err != nil {
+		t.Fatal(err)
+	}
+	keepRecord(t, second, day, fmt.Appendf(nil, `{"time":"%sT12:00:00Z","outcome":"unavailable","call":"B","unknown":[1]}`, day), true)
+	for _, records := range []*sqlstore.Records{first, second} {
+		for _, call := range []string{"A", "B"} {
+			if err := records.AppendSince(t.Context(), day, record(call, `"ok"`), read); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	keepRecord(t, second, "2026-08-02", record("C", `"ok"`), true) // its process was taken for dead
+	if err := first.AppendSince(t.Context(), day, record("C", `"undone"`), read); err != nil {
+		t.Error(err)
+	}
+	for _, records := range []*sqlstore.Records{first, second} {
+		if err := records.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	found := map[string]int{}
+	reader := source(open(t, url)).RecordReader()
+	for _, day := range []string{day, "2026-08-02"} {
+		lines, err := reader.From(t.Context(), day, 0, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range lines {
+			if audit.Settles(line.Text) {
+				found[audit.CallOf(line.Text)]++
+			}
+		}
+	}
+	if n, err := audit.Verify(t.Context(), reader); err != nil || n != 7 || found["A"] != 1 || found["B"] != 1 || found["C"] != 1 {
+		t.Errorf("%d records, settled %v: %v", n, found, err)
+	}
+}
+
 func keepRecord(t *testing.T, records *sqlstore.Records, day string, record []byte, durable bool) {
 	t.Helper()
 	if err := records.Ready(day); err != nil {

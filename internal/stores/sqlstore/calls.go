@@ -149,6 +149,22 @@ func (s callIndex) Kinds(ctx context.Context) (map[int64]auditindex.KnownKind, e
 	return kinds, wrap("read the kinds of calls", err)
 }
 
+const newestOfTools = `
+SELECT tool, max(last) FROM call_kinds WHERE source = (` + sourceByName + `) AND outcome = 'ok' GROUP BY tool`
+
+// Newest implements auditindex.Store.
+func (s callIndex) Newest(ctx context.Context) (map[string]auditindex.Position, error) {
+	newest := map[string]auditindex.Position{}
+	err := each(ctx, s.db.reader(ctx), newestOfTools, func(row scanner) error {
+		var tool string
+		var last int64
+		err := row.Scan(&tool, &last)
+		newest[tool] = positionOf(last)
+		return err
+	}, s.source)
+	return newest, wrap("find the newest calls", err)
+}
+
 // The counts of whole days, and of the hours before the first whole day.
 const countsSince = `
 SELECT kind, calls FROM call_counts WHERE width = 86400 AND slot >= $1

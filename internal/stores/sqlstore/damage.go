@@ -84,7 +84,17 @@ func inspectFile(ctx context.Context, name, option string) (Found, error) {
 	return found, asDamage(errors.Join(err, db.Close()))
 }
 
-func inspect(ctx context.Context, db *sql.DB) (found Found, err error) {
+// inspect reads everything in one transaction: another process may be creating the tables.
+func inspect(ctx context.Context, db *sql.DB) (Found, error) {
+	tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return Found{}, err
+	}
+	found, err := inspectIn(ctx, tx)
+	return found, errors.Join(err, tx.Rollback())
+}
+
+func inspectIn(ctx context.Context, db querier) (found Found, err error) {
 	mark := 0
 	if err := db.QueryRowContext(ctx, "PRAGMA application_id").Scan(&mark); err != nil {
 		return found, err
@@ -132,7 +142,7 @@ func lacksLog(name string) bool {
 }
 
 // tablesOf returns the tables of a file, with those first whose damage is worst.
-func tablesOf(ctx context.Context, db *sql.DB) ([]string, error) {
+func tablesOf(ctx context.Context, db querier) ([]string, error) {
 	rows, err := db.QueryContext(ctx, "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name")
 	if err != nil {
 		return nil, err
@@ -160,12 +170,12 @@ func tablesOf(ctx context.Context, db *sql.DB) ([]string, error) {
 	return all, rows.Err()
 }
 
-func checkTable(ctx context.Context, db *sql.DB, table string) error {
+func checkTable(ctx context.Context, db querier, table string) error {
 	return problems(ctx, db, fmt.Sprintf("PRAGMA quick_check('%s')", table))
 }
 
 // problems runs a check of SQLite and returns what it found as a *DamagedError.
-func problems(ctx context.Context, db *sql.DB, check string) error {
+func problems(ctx context.Context, db querier, check string) error {
 	rows, err := db.QueryContext(ctx, check)
 	if err != nil {
 		return err

@@ -18,15 +18,17 @@ import (
 // odd has one row or two of each exported table, with what is easily lost: NULL and "", bytes that
 // are no text, U+0000, and characters that JSON escapes.
 var odd = map[string]string{
-	"tasks": `{"completed":true,"created_at":1,"description":null,"due_date":"2026-01-09","id":7,"priority":2,"title":"a <b> & \"c\" \u2028 é","updated_at":9007199254740993,"user_id":"ada"}
-{"completed":false,"created_at":2,"description":"","due_date":null,"id":9,"priority":1,"title":"x","updated_at":2,"user_id":"ada"}
-{"completed":false,"created_at":2,"description":"","due_date":null,"id":8,"priority":1,"title":"x","updated_at":2,"user_id":"Zoe"}`,
+	"tasks": `{"claimed_by":"b","completed":true,"created_at":1,"depends_on":"[9]","description":null,"due_date":"2026-01-09","fence":3,"id":7,"lease_until":5,"previous":"{\"title\":\"b\",\"priority\":\"Low\"}","priority":2,"title":"a <b> & \"c\" \u2028 é","updated_at":9007199254740993,"user_id":"ada"}
+{"claimed_by":null,"completed":false,"created_at":2,"depends_on":null,"description":"","due_date":null,"fence":0,"id":9,"lease_until":null,"previous":null,"priority":1,"title":"x","updated_at":2,"user_id":"ada"}
+{"claimed_by":null,"completed":false,"created_at":2,"depends_on":null,"description":"","due_date":null,"fence":0,"id":8,"lease_until":null,"previous":null,"priority":1,"title":"x","updated_at":2,"user_id":"Zoe"}`,
 	"task_lists": `{"newest":2,"revision":41,"total":2,"user_id":"ada"}
 {"newest":2,"revision":1,"total":1,"user_id":"Zoe"}`,
-	"task_ids": `{"last":12}`,
-	"outbox":   `{"added_at":1,"body":"{\"time\":\"2026-01-09T10:30:00Z\"}","call":"c","id":3,"owner":"importer"}`,
-	"approvals": `{"arguments":{"base64":"/wA="},"created_at":1,"decided_at":null,"decided_by":"","digest":"d","expires_at":2,"id":"r1","key":"k","open_key":"k","principal":"p","proof":"","reason":"no\u0000t","seal":"s","shown":"","spent_at":null,"state":"pending","summary":{"base64":"/w=="},"tool":"t","version":"1","workspace":"."}
-{"arguments":"","created_at":1,"decided_at":5,"decided_by":"","digest":"d","expires_at":2,"id":"r2","key":"k","open_key":null,"principal":"p","proof":"{}","reason":"","seal":"s","shown":"","spent_at":6,"state":"denied","summary":"","tool":"t","version":"1","workspace":"/srv"}`,
+	"task_trash": `{"claimed_by":"b","completed":true,"created_at":1,"deleted_at":9,"depends_on":"[7]","description":"d","due_date":null,"fence":4,"id":5,"lease_until":6,"previous":"{}","priority":2,"title":"gone","updated_at":2,"user_id":"ada"}`,
+	"task_ids":   `{"last":12}`,
+	"outbox":     `{"added_at":1,"body":"{\"time\":\"2026-01-09T10:30:00Z\"}","call":"c","id":3,"owner":"importer"}`,
+	"approvals": `{"arguments":{"base64":"/wA="},"asked_seal":"","caller_reason":"","client":"","created_at":1,"decided_at":null,"decided_by":"","digest":"d","expires_at":2,"frontend":"","id":"r1","key":"k","open_key":"k","principal":"p","proof":"","reason":"no\u0000t","seal":"s","session":"","shown":"","spent_at":null,"state":"pending","summary":{"base64":"/w=="},"target":"","tool":"t","version":"1","words":"r1 t p","workspace":"."}
+{"arguments":"","asked_seal":"a","caller_reason":"why","client":"c","created_at":1,"decided_at":5,"decided_by":"","digest":"d","expires_at":2,"frontend":"mcp","id":"r2","key":"k","open_key":null,"principal":"p","proof":"{}","reason":"","seal":"s","session":"s","shown":"","spent_at":6,"state":"denied","summary":"","target":"f","tool":"t","version":"1","words":"é","workspace":"/srv"}`,
+	"approval_rules":         `{"allow":true,"calls":3,"created_at":1,"digest":"d","expires_at":2,"id":"r1","made_by":"m","principal":"p","proof":"{}","reason":"no\u0000t","request":"q","revoked_at":null,"revoked_by":"","scope":"{}","seal":"s","tool":"t","used":2,"used_at":5,"version":"1","workspace":"."}`,
 	"background_tasks":       `{"arguments":"{}","body":null,"cancel_asked":false,"capabilities":"","client":"c\u0000","content":"","created_at":1,"digest":"d","expires_at":2,"face":"mcp","fault":null,"id":"b1","is_error":true,"lease_until":null,"message":"","owner":"","place":"/srv","poll":1,"principal":"p","questions":null,"resume":"","revision":3,"seal":"s","status":"failed","tool":"t","updated_at":2}`,
 	"spent_tokens":           `{"expires_at":5,"token":"t"}`,
 	"once_keys":              `{"answer":null,"created_at":1,"key":"k","lease_until":7,"principal":"p","request":"r","state":"running","tool":"t"}`,
@@ -197,7 +199,8 @@ func TestSnapshotStays(t *testing.T) {
 func manyTasks(n int) string {
 	var b strings.Builder
 	for i := range n {
-		fmt.Fprintf(&b, `{"completed":false,"created_at":%d,"description":null,"due_date":null,"id":%d,"priority":1,"title":"t%d","updated_at":1,"user_id":"ada"}`+"\n", i, i+1, i)
+		fmt.Fprintf(&b, `{"claimed_by":null,"completed":false,"created_at":%d,"depends_on":null,"description":null,"due_date":null,"fence":0,"id":%d,`+
+			`"lease_until":null,"previous":null,"priority":1,"title":"t%d","updated_at":1,"user_id":"ada"}`+"\n", i, i+1, i)
 	}
 	return b.String()
 }

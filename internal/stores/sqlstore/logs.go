@@ -103,6 +103,7 @@ type entry struct {
 	body    []byte
 	day     string           // of an audit record
 	call    string           // of an audit record that takes the place of a row in the outbox
+	since   []audit.Place    // of a record of recovery; see AppendSince
 	effect  *audit.Effect    // of an entry of a memory file; nil if it has none
 	durable bool             // a caller waits for it
 	follows *learning.Extent // of a memory file: the entry is stored only after this text

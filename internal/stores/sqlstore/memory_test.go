@@ -22,6 +22,7 @@ import (
 	"remit/internal/stores/sqlstore"
 	"remit/internal/stores/workspace"
 	"remit/internal/toolsets/learning"
+	"remit/internal/toolsets/learning/learningtest"
 )
 
 const folder = ".claude/memory"
@@ -77,6 +78,14 @@ func TestMemoryMatchesFiles(t *testing.T) {
 			}
 		}
 		sameTails(t, r, files, shared, name)
+	})
+}
+
+// TestWriteMemoryEntry runs the suite of the tool with two replicas.
+func TestWriteMemoryEntry(t *testing.T) {
+	learningtest.Suite(t, func(t *testing.T) (one, other learning.Memory) {
+		url := newDatabase(t)
+		return memoryOf(t, source(open(t, url)), t.TempDir()), memoryOf(t, source(open(t, url)), t.TempDir())
 	})
 }
 

@@ -119,9 +119,9 @@ func (db *DB) RequireIdentity(ctx context.Context) error {
 	return db.execAlone(ctx, "note that callers need tokens", setMeta, metaIdentity, "on")
 }
 
-// Invalidate ends all tokens, console sessions and open requests for approval of an imported
-// database. Their seals are invalid already; this frees the names of tokens, and shows no request
-// that nobody can decide.
+// Invalidate ends all tokens, console sessions, open requests for approval and standing rules of an
+// imported database. Their seals are invalid already; this frees the names of tokens, and shows no
+// request that nobody can decide.
 func (db *DB) Invalidate(ctx context.Context, now time.Time) error {
 	return db.transact(ctx, "end the tokens", func(ctx context.Context, tx runner) error {
 		if err := exec(ctx, tx, `UPDATE agent_tokens SET live_name = NULL, revoked_at = coalesce(revoked_at, $1)`, micros(now)); err != nil {
@@ -130,13 +130,16 @@ func (db *DB) Invalidate(ctx context.Context, now time.Time) error {
 		if err := exec(ctx, tx, `DELETE FROM approvals WHERE state = 'pending'`); err != nil {
 			return err
 		}
+		if err := exec(ctx, tx, `UPDATE approval_rules SET revoked_at = coalesce(revoked_at, $1)`, micros(now)); err != nil {
+			return err
+		}
 		return emptyTables(ctx, tx, "console_sessions", "console_voids")
 	})
 }
 
-// Reset deletes all tokens, console sessions and requests for approval.
+// Reset deletes all tokens, console sessions, requests for approval and standing rules.
 func (db *DB) Reset(ctx context.Context) error {
 	return db.transact(ctx, "delete the tokens", func(ctx context.Context, tx runner) error {
-		return emptyTables(ctx, tx, "agent_tokens", "console_sessions", "approvals")
+		return emptyTables(ctx, tx, "agent_tokens", "console_sessions", "approvals", "approval_rules")
 	})
 }

@@ -140,7 +140,7 @@ const (
 
 // version returns the version that goose has recorded. It does not use goose, which would first
 // create its table, even in a database that is not ours.
-func version(ctx context.Context, db *sql.DB, hasTable string) (int64, error) {
+func version(ctx context.Context, db querier, hasTable string) (int64, error) {
 	tables := 0
 	err := db.QueryRowContext(ctx, hasTable).Scan(&tables)
 	if err != nil || tables == 0 {

@@ -76,6 +76,10 @@ func (db *DB) recordAll(ctx context.Context, tx runner, effects ...*audit.Effect
 		rows[i] = []any{effect.Call, db.outbox.Owner, effect.OutboxRecord()}
 		db.outbox.add(effect.Call, !db.shared)
 	}
+	if tx, ok := tx.(*postgresTx); ok {
+		tx.atCommit(addManyOutbox, columnsOf(rows)...)
+		return nil
+	}
 	return wrap("record", db.putRows(ctx, tx, addOutbox, addManyOutbox, rows))
 }
 

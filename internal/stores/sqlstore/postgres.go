@@ -30,7 +30,7 @@ func openPostgres(ctx context.Context, url string) (*DB, error) {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
 	server := &postgresServer{pool: pool}
-	db := &DB{write: pool, read: pool, reads: server, writer: server, shared: true, emptied: &server.emptied, outbox: &Outbox{}}
+	db := &DB{write: pool, read: pool, reads: server, writer: server, shared: true, emptied: &server.emptied, outbox: &Outbox{}, turns: newTurns()}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	if err := upgradePostgres(ctx, pool); err != nil {
@@ -127,77 +127,6 @@ func (s *postgresServer) do(ctx context.Context, f work) error {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
 	return s.retry(ctx, func() error { return s.attempt(ctx, f) })
-}
-
-func (s *postgresServer) attempt(ctx context.Context, f work) error {
-	conn, err := s.pool.Conn(ctx)
-	if err != nil {
-		return fmt.Errorf("connect: %w", err)
-	}
-	// Returns it to the pool, which drops connections that are inside a transaction.
-	defer func() { _ = conn.Close() }()
-	if _, err := conn.ExecContext(ctx, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"); err != nil {
-		return fmt.Errorf("begin: %w", err)
-	}
-	committing := false
-	defer func() { // also when f panics
-		if !committing {
-			rollback(ctx, conn)
-		}
-	}()
-	if err := f(ctx, conn); err != nil {
-		return err
-	}
-	if err := commitable(ctx, conn); err != nil {
-		return err
-	}
-	committing = true
-	return commit(ctx, conn)
-}
-
-// commitable returns an error if the transaction has failed. In that case COMMIT would report
-// success, and roll everything back.
-func commitable(ctx context.Context, conn *sql.Conn) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return conn.Raw(func(c any) error {
-		server := c.(*stdlib.Conn).Conn().PgConn()
-		switch {
-		case server.IsClosed():
-			return driver.ErrBadConn
-		case server.TxStatus() == 'E':
-			return errors.New("commit: a statement of the transaction failed")
-		}
-		return nil
-	})
-}
-
-// commit waits for the outcome even if ctx is canceled meanwhile, but not long after the deadline
-// of ctx. Only an error from the server proves that the change was not stored: the driver reports
-// "bad connection" also after COMMIT was sent.
-func commit(ctx context.Context, conn *sql.Conn) error {
-	end := time.Now().Add(silentTimeout)
-	if deadline, ok := ctx.Deadline(); ok && deadline.After(end) {
-		end = deadline
-	}
-	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), end)
-	defer cancel()
-	_, err := conn.ExecContext(ctx, "COMMIT")
-	if err == nil {
-		return nil
-	}
-	err = fmt.Errorf("commit: %w", err)
-	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.SeverityUnlocalized == "ERROR" {
-		return err
-	}
-	return &CommitUnknownError{err}
-}
-
-func rollback(ctx context.Context, conn *sql.Conn) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), defaultTimeout)
-	defer cancel()
-	_, _ = conn.ExecContext(ctx, "ROLLBACK") // if it fails, the pool drops the connection
 }
 
 // retry runs f up to four times, as long as the failure is temporary.

@@ -97,6 +97,70 @@ func TestPersonSeesWhatIsApproved(t *testing.T) {
 	})
 }
 
+// TestDatabaseCannotDescribe checks that a person is told nothing about a call that was put into
+// the database, and can still decide about it: an older version asked without a seal.
+func TestDatabaseCannotDescribe(t *testing.T) {
+	engines(t, func(t *testing.T, url func(t *testing.T) string) {
+		about := subject()
+		about.Summary, about.Target = "Add a note", "a.md"
+		about.Origin = approval.Origin{Frontend: "http", Client: "agent", Session: "s", CallerReason: "why"}
+		at := url(t)
+		g, store := sealedGate(t, at, "secret")
+		id := pendingID(t, g, about)
+		r, err := store.Get(t.Context(), id)
+		if err != nil || r.Summary != about.Summary || r.Target != about.Target || r.Origin != about.Origin {
+			t.Errorf("asked %+v, error %v", r, err)
+		}
+		for _, column := range []string{"summary", "target", "frontend", "client", "session", "caller_reason", "principal", "tool", "version", "asked_seal"} {
+			t.Run(column, func(t *testing.T) {
+				behind(t, at, `UPDATE approvals SET `+column+` = 'x'`)
+				list, err := store.List(t.Context(), approval.ListOptions{Now: noon()})
+				if err != nil || len(list) != 1 || list[0].Summary != "Call "+list[0].Tool || list[0].Target != "" || list[0].Origin != (approval.Origin{}) {
+					t.Errorf("listed %+v, error %v", list, err)
+				}
+				if r, err := store.Get(t.Context(), id); err != nil || r.Origin != (approval.Origin{}) {
+					t.Errorf("got %+v, error %v", r, err)
+				}
+				original := map[string]string{
+					"summary": "Add a note", "target": "a.md", "frontend": "http", "client": "agent", "session": "s",
+					"caller_reason": "why", "principal": "ann", "tool": "demo/note", "version": "", "asked_seal": "",
+				}
+				behind(t, at, `UPDATE approvals SET `+column+` = '`+original[column]+`'`)
+			})
+		}
+		decided, err := store.Decide(t.Context(), id, approval.Verdict{Approve: true, By: "grace"}, noon(), noon().Add(time.Hour))
+		if err != nil || decided.Summary != "Call demo/note" {
+			t.Errorf("without a seal, decided %+v, error %v", decided, err)
+		}
+	})
+}
+
+// TestDatabaseCannotSetAnExample checks that a forged decision is no decision of before.
+func TestDatabaseCannotSetAnExample(t *testing.T) {
+	engines(t, func(t *testing.T, url func(t *testing.T) string) {
+		at := url(t)
+		g, store := sealedGate(t, at, "secret")
+		var last string
+		for i := range 2 {
+			s := subject()
+			s.Arguments = fmt.Appendf(nil, `{"a":%d}`, i)
+			last = pendingID(t, g, s)
+		}
+		if _, err := store.Decide(t.Context(), last, approval.Verdict{By: "grace"}, noon(), noon().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		behind(t, at, `UPDATE approvals SET state = 'approved', decided_by = 'grace', decided_at = created_at WHERE state = 'pending'`)
+		like, err := store.Get(t.Context(), last)
+		if err != nil {
+			t.Fatal(err)
+		}
+		similar, err := store.Similar(t.Context(), approval.SimilarTo(like, noon()))
+		if err != nil || len(similar) != 1 || similar[0].ID != last {
+			t.Errorf("similar: %+v, error %v", similar, err)
+		}
+	})
+}
+
 func TestApprovalsAreForOneWorkspace(t *testing.T) {
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		g, store := sealedGate(t, url(t), "secret")

@@ -33,6 +33,7 @@ type DB struct {
 	// SQLite.
 	emptied *atomic.Bool
 	outbox  *Outbox
+	turns   *turns // nil for SQLite, where the writer is alone
 }
 
 // Open opens the database at url, which is sqlite://PATH or postgres://..., and migrates it to the

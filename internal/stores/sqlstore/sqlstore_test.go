@@ -117,9 +117,9 @@ func TestUnfinishedDatabaseIsFinished(t *testing.T) {
 	open(t, at).Close()
 	behind(t, at, "PRAGMA journal_mode = DELETE")
 	for _, table := range []string{
-		"task_lists", "tasks", "task_ids", "once_keys", "file_accesses", "knowledge_workspaces", "knowledge_sources",
+		"task_lists", "tasks", "task_ids", "task_trash", "once_keys", "file_accesses", "knowledge_workspaces", "knowledge_sources",
 		"knowledge_pieces", "knowledge_vectors", "knowledge_models", "knowledge_leases", "client_sessions", "client_sessions_pruned",
-		"agent_tokens", "console_sessions", "console_voids", "meta", "passkeys", "outbox",
+		"agent_tokens", "console_sessions", "console_voids", "meta", "passkeys", "outbox", "approval_rules",
 	} {
 		behind(t, at, "DROP TABLE "+table)
 	}

@@ -17,6 +17,12 @@ type runner interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
+// querier is a pool of connections or a transaction that reads.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
 // work is the function that a transaction runs. It may run again from the start if the database has
 // rolled it back. So it must have no effect except on tx, and must set the variables outside of it
 // anew in each run.
@@ -103,7 +109,7 @@ func inSavepoint(ctx context.Context, tx runner, f work) (err error) {
 			err = errors.Join(err, rollbackSavepoint(ctx, tx))
 		}
 	}()
-	if err := f(ctx, tx); err != nil {
+	if err := f(ctx, savepoint{tx}); err != nil {
 		return err
 	}
 	if err := exec(ctx, tx, "RELEASE SAVEPOINT step"); err != nil {
@@ -112,6 +118,10 @@ func inSavepoint(ctx context.Context, tx runner, f work) (err error) {
 	kept = true
 	return nil
 }
+
+// savepoint is a transaction since a savepoint. All its statements run at once: what is sent with
+// the commit could not be undone.
+type savepoint struct{ runner }
 
 // rollbackSavepoint rolls back to the savepoint, even if ctx has ended.
 func rollbackSavepoint(ctx context.Context, tx runner) error {

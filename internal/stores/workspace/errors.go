@@ -16,9 +16,13 @@ func (q request) denied(cause error) *contract.Error {
 	return contract.Errorf(contract.Denied, "Access denied: %s", q.name).With("path", q.name).Because(cause)
 }
 
-// misnamed denies a name that is not a path within the root, and says why.
-func (q request) misnamed(why string) error {
-	return contract.Errorf(contract.Denied, "Access denied: %s", q.name).With("path", q.name).With("details", why)
+// notAllowed denies a path by its text alone, and says which paths are allowed if there is a list.
+func (q request) notAllowed() *contract.Error {
+	e := q.denied(nil)
+	if q.policy == nil || len(q.policy.Allow) == 0 {
+		return e
+	}
+	return e.With("allowed", q.policy.Allow)
 }
 
 func (q request) notFound(cause error) error {

@@ -128,7 +128,7 @@ func (r *Root) Within(host string) (name string, ok bool) {
 func (r *Root) CheckPath(name string, policy *contract.PathPolicy) (*File, error) {
 	q := request{root: r, name: name, policy: policy}
 	if why := malformed(name); why != "" {
-		return nil, q.misnamed(why)
+		return nil, q.notAllowed().With("details", why)
 	}
 	clean := path.Clean(name)
 	if policy == nil {
@@ -138,7 +138,7 @@ func (r *Root) CheckPath(name string, policy *contract.PathPolicy) (*File, error
 		return nil, err
 	}
 	if !policy.Allows(clean) {
-		return nil, q.denied(nil)
+		return nil, q.notAllowed()
 	}
 	resolved, err := q.resolve(clean)
 	if err != nil {

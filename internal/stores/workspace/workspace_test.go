@@ -120,6 +120,13 @@ func failure(err error) answer {
 func denied(name string) answer   { return refusal(contract.Denied, "Access denied: "+name, name) }
 func notFound(name string) answer { return refusal(contract.NotFound, "File not found: "+name, name) }
 
+// notListed returns the answer for a path that listed does not allow.
+func notListed(name string) answer {
+	refused := denied(name)
+	refused.Details["allowed"] = listed().Allow
+	return refused
+}
+
 // misnamed returns the answer for a name that is not a path, with the reason.
 func misnamed(name, why string) answer {
 	refused := denied(name)
@@ -197,9 +204,9 @@ func TestPolicy(t *testing.T) {
 	}{
 		{"allowed folder", "docs/a.md", listed(), answer{Content: "A", Resolved: "docs/a.md"}},
 		{"allowed file", "./README.md", listed(), answer{Content: "R", Resolved: "README.md"}},
-		{"not allowed", "main.go", listed(), denied("main.go")},
-		{"not allowed and missing", "nothing.go", listed(), denied("nothing.go")},
-		{"the root is not allowed", ".", listed(), denied(".")},
+		{"not allowed", "main.go", listed(), notListed("main.go")},
+		{"not allowed and missing", "nothing.go", listed(), notListed("nothing.go")},
+		{"the root is not allowed", ".", listed(), notListed(".")},
 		{"deny wins over allow", "docs/.env", listed(), denied("docs/.env")},
 		{"below a denied folder", "docs/secrets/s.md", listed(), denied("docs/secrets/s.md")},
 		{"denied", ".env", anywhere(), denied(".env")},

@@ -19,6 +19,7 @@ import (
 	"github.com/klauspost/compress/flate"
 
 	"remit/internal/contract/jsontree"
+	"remit/internal/toolsets/books/bookimport"
 )
 
 // Memory limits while an archive is written.
@@ -366,11 +367,14 @@ func (l *Library) writeZip(ctx context.Context, h location, files []Object, w io
 	z := newZipping(w, h.store, func(gone string) {
 		l.Log.Info("a file was deleted during the archiving of its book", "key", gone)
 	})
+	if err := z.zip.SetComment(bookimport.Comment(cleanTitle(h.book.Title))); err != nil {
+		return failure(ctx, err)
+	}
 	return failure(ctx, z.write(ctx, files, len(h.key("")), report))
 }
 
-// Export writes a book as a zip. If it returns an error, the output is incomplete and must be
-// discarded.
+// Export writes a book as a zip, with its title in the comment of the zip. If it returns an error,
+// the output is incomplete and must be discarded.
 func (l *Library) Export(ctx context.Context, bookID string, w io.Writer, report func(Progress)) error {
 	if err := checkID(bookID); err != nil {
 		return err

@@ -40,12 +40,13 @@ type UploadAssetOut struct {
 	Replaced  bool               `json:"replaced,omitempty"`
 	ExpiresIn int                `json:"expires_in,omitempty"`
 	Headers   *map[string]string `json:"headers,omitempty"` // may be empty
+	Note      string             `json:"note,omitempty"`
 
-	note string
+	beside string // a note
 }
 
 // Metadata says how long the upload URL really lives.
-func (out UploadAssetOut) Metadata() jsontree.Value { return noted(out.note) }
+func (out UploadAssetOut) Metadata() jsontree.Value { return noted(out.beside) }
 
 // Check refuses an upload with neither or both of binary_data and file_size, or without a name.
 func (in UploadAssetIn) Check() error {
@@ -79,11 +80,13 @@ func (t *Tools) UploadAsset(ctx context.Context, in UploadAssetIn) (UploadAssetO
 		return UploadAssetOut{}, failure(ctx, err)
 	}
 	done, err := t.Library.write(ctx, h, path, contentOf(data), edit{by: by(ctx), op: opUpload, seen: engine.Seen(ctx)})
-	return UploadAssetOut{
+	out := UploadAssetOut{
 		Status: success, Method: "direct", CDNURL: url, FileSize: &done.Size,
 		MIME: mimeOf(data[:min(len(data), headSize)], name), Path: h.key(path),
 		Filename: in.changed(name), Replaced: !done.created && !done.same,
-	}, err
+	}
+	out.Note = done.added.note()
+	return out, err
 }
 
 // changed returns the name that was kept if it is not the given one.
@@ -119,11 +122,12 @@ func (t *Tools) presigned(ctx context.Context, in UploadAssetIn, name string) (U
 	if err != nil {
 		return UploadAssetOut{}, failure(ctx, err)
 	}
+	note, err := t.Library.absentBook(ctx, h)
 	return UploadAssetOut{
 		Status: "presigned_url", Method: "presigned", UploadURL: link.URL, CDNURL: url,
 		ExpiresIn: link.Seconds(), Headers: &map[string]string{},
-		Filename: in.changed(name), Replaced: old.Key != "", note: t.linkNote(),
-	}, nil
+		Filename: in.changed(name), Replaced: old.Key != "", Note: note, beside: t.linkNote(),
+	}, err
 }
 
 // decoded returns the bytes of binary_data.

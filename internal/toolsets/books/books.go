@@ -49,6 +49,7 @@ func (t *Tools) Toolset() engine.Toolset {
 		Handlers: map[string]engine.Handler{
 			"read_content":     engine.Handle(t.ReadContent),
 			"write_content":    engine.Handle(t.WriteContent).Shows(t.ShowWriteContent),
+			"edit_content":     engine.Handle(t.EditContent).Shows(t.ShowEditContent),
 			"delete_content":   engine.Handle(t.DeleteContent).Shows(t.ShowDeleteContent),
 			"read_summary":     engine.Handle(t.ReadSummary),
 			"write_summary":    engine.Handle(t.WriteSummary).Shows(t.ShowWriteSummary),

@@ -55,6 +55,7 @@ type WriteContentOut struct {
 	FileSize int64  `json:"file_size"`
 	FileHash string `json:"file_hash"`
 	Mode     string `json:"mode"`
+	Note     string `json:"note,omitempty"`
 }
 
 // Check refuses a path that leads out of the book, and a summary that write_summary would refuse.
@@ -85,6 +86,7 @@ func (t *Tools) WriteContent(ctx context.Context, in WriteContentIn) (WriteConte
 		return WriteContentOut{}, err
 	}
 	out := WriteContentOut{Status: success, Path: Key(in.BookID, in.Path), FileSize: done.Size, FileHash: done.Hash, Mode: "updated"}
+	out.Note = done.added.note()
 	if done.created {
 		out.Mode = "created"
 	}
@@ -207,13 +209,16 @@ type WriteSummaryOut struct {
 	Path     string `json:"path"`
 	FileSize int64  `json:"file_size"`
 	Hash     string `json:"sha256"`
+	Note     string `json:"note,omitempty"`
 }
 
 // WriteSummary stores the summary of a chapter and replaces an existing one.
 func (t *Tools) WriteSummary(ctx context.Context, in WriteSummaryIn) (WriteSummaryOut, error) {
 	path := summaryPath(in.ChapterID)
 	done, err := t.Library.store(ctx, in.BookID, path, in.Content, edit{by: by(ctx), op: opWrite, seen: engine.Seen(ctx)})
-	return WriteSummaryOut{Status: success, Path: Key(in.BookID, path), FileSize: done.Size, Hash: done.Hash}, err
+	out := WriteSummaryOut{Status: success, Path: Key(in.BookID, path), FileSize: done.Size, Hash: done.Hash}
+	out.Note = done.added.note()
+	return out, err
 }
 
 // DeleteSummaryOut is the output of delete_summary.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"remit/internal/contract"
@@ -29,7 +30,7 @@ func failureAt(ctx context.Context, key string, err error) error {
 	var unknown *UnknownError
 	var pending *PendingError
 	switch {
-	case errors.Is(err, ErrNotFound):
+	case errors.Is(err, ErrNotFound) && !errors.As(err, new(*contract.Error)):
 		return notFound(key).Because(err)
 	case errors.As(err, &conflict):
 		return conflictAt(key, "", conflict.Actual).Because(err)
@@ -60,7 +61,9 @@ func storedAnyway(key string, err error) error {
 		return err
 	}
 	stored := *failed
-	stored.Message = fmt.Sprintf("%s is stored, but its book is not in %s yet. %s", key, registryKey, failed.Message)
+	// Only the registry is unchanged.
+	why := strings.Replace(failed.Message, ", so nothing was changed", "", 1)
+	stored.Message = fmt.Sprintf("%s is stored, but its book is not in %s yet. %s", key, registryKey, why)
 	return &stored
 }
 

@@ -22,11 +22,11 @@ func (l *Library) Find(
 	if err != nil {
 		return err
 	}
-	if changes[0].Op == opRegister {
+	if path == "" {
 		if err := isCurrent(ctx); err != nil {
 			return err
 		}
-		findRegistered(h, changes, isOpen)
+		findEntry(h, changes, isOpen)
 		return nil
 	}
 	last := changes[len(changes)-1]
@@ -58,15 +58,15 @@ func (l *Library) Find(
 	decide(changes, now, isOpen)
 	for _, a := range open {
 		if a.State == audit.NotMade {
-			if _, err := h.store.Delete(ctx, a.Line, Cond{}); err != nil {
+			if _, err = h.store.Delete(ctx, a.Line, Cond{}); err != nil {
 				return err
 			}
 		}
 	}
 	if now != "" {
-		return l.register(ctx, h)
+		_, err = l.register(ctx, h)
 	}
-	return nil
+	return err
 }
 
 // hasLine reports whether the history of a file has the line with this key. It returns
@@ -177,7 +177,26 @@ func lastMade(changes []*audit.Announced) *audit.Announced {
 	return nil
 }
 
-// findRegistered decides about changes that add a book to the registry.
+// findEntry decides about changes of a book's entry in the registry. The entry is like an object
+// whose content has a digest; records of earlier versions have no such digests.
+func findEntry(h location, changes []*audit.Announced, isOpen func(*audit.Announced) bool) {
+	var ours, older []*audit.Announced
+	for _, a := range changes {
+		if a.Line == registryKey {
+			ours = append(ours, a)
+		} else {
+			older = append(older, a)
+		}
+	}
+	findRegistered(h, older, isOpen)
+	now := ""
+	if h.registered {
+		now = entryDigest(&h.book)
+	}
+	decide(ours, now, isOpen)
+}
+
+// findRegistered decides about changes of earlier versions, which add a book to the registry.
 func findRegistered(h location, changes []*audit.Announced, isOpen func(*audit.Announced) bool) {
 	made := lastMade(changes) != nil
 	for _, a := range changes {

@@ -72,6 +72,17 @@ func parseLine(book, key string) (line, bool) {
 	return line{key: key, path: rest[:at], id: parts[0], by: by}, true
 }
 
+// ParseChange parses the keys that an audit record has of a change: of the file, and of the record
+// in its history. It returns false if they are not those of a file of a book.
+func ParseChange(key, line string) (book, path, version string, ok bool) {
+	book, path, ok = splitKey(key)
+	if !ok {
+		return "", "", "", false
+	}
+	recorded, ok := parseLine(book, line)
+	return book, path, recorded.id, ok && recorded.path == path
+}
+
 // lines lists the history of a file, or of the files below a folder of a book, ordered by path and
 // the oldest first.
 func (l *Library) lines(ctx context.Context, h location, beneath string) ([]line, error) {

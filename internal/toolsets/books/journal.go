@@ -26,11 +26,20 @@ const (
 	opUpload  = "upload"
 	opImport  = "import"
 	opRestore = "restore"
+	opRemove  = "remove" // with its book
+	opRename  = "rename" // the id of its book
 )
 
-// opRegister is the operation that adds a book to the registry. Audit records have it, the history
-// does not.
-const opRegister = "register"
+// deletes reports whether an operation without new content means that there is none.
+func deletes(op string) bool { return op == opDelete || op == opRemove || op == opRename }
+
+// The operations that change the entry of a book in the registry. Audit records have them, the
+// history does not.
+const (
+	opRegister   = "register"
+	opUnregister = "unregister"
+	opEdit       = "edit"
+)
 
 // maxTries limits how often a change is tried again because others changed the file meanwhile.
 const maxTries = 50
@@ -41,6 +50,7 @@ type edit struct {
 	op       string
 	expected string // the expected hash of the current content; "" accepts any content, or none
 	seen     string // the state of the content that a person saw; "" if nobody was asked
+	book     *Book  // the entry of the book that is removed or renamed; otherwise nil
 }
 
 // check returns an error if the current content, with its hash, is not what the edit expects.
@@ -87,6 +97,7 @@ type written struct {
 	Object       // including its hash
 	created bool // nothing was stored there before
 	same    bool // the same bytes were stored already, so nothing was written
+	added   *addedBook
 }
 
 // write stores content at a path of a book and keeps the previous content in the history. It does
@@ -109,7 +120,7 @@ func (l *Library) write(ctx context.Context, h location, path string, c content,
 		}
 		// So it is also if the answer of the store is lost, but the write was made.
 		done = written{Object: Object{Key: key, Size: c.size, Hash: c.hash, Modified: l.Now().UTC()}, created: old.Hash == ""}
-		return l.recorded(ctx, h, path, entry{By: e.by, Op: e.op, Old: old.Hash, New: c.hash, Size: c.size}, func() error {
+		return l.recorded(ctx, h, path, entry{By: e.by, Op: e.op, Old: old.Hash, New: c.hash, Size: c.size, Book: e.book}, func() error {
 			stored, created, err := c.put(ctx, h.store, key, condOf(old.Hash))
 			if err == nil {
 				done.Object, done.created = stored, created
@@ -120,7 +131,8 @@ func (l *Library) write(ctx context.Context, h location, path string, c content,
 	if err != nil {
 		return done, err
 	}
-	return done, storedAnyway(key, l.register(ctx, h))
+	done.added, err = l.register(ctx, h)
+	return done, storedAnyway(key, err)
 }
 
 // remove deletes the file at a path of a book and keeps its content in the history.
@@ -136,7 +148,7 @@ func (l *Library) remove(ctx context.Context, h location, path string, e edit) (
 			return err
 		}
 		existed = true
-		return l.recorded(ctx, h, path, entry{By: e.by, Op: e.op, Old: old.Hash}, func() error {
+		return l.recorded(ctx, h, path, entry{By: e.by, Op: e.op, Old: old.Hash, Book: e.book}, func() error {
 			_, err := h.store.Delete(ctx, key, Cond{Hash: old.Hash})
 			return err
 		})
@@ -251,6 +263,8 @@ type entry struct {
 	Size int64     `json:"size"`
 	// The id of the call that made the change, as in its audit record; "" if it is not recorded.
 	Call string `json:"call,omitempty"`
+	// The book before it was removed or renamed, as in the registry.
+	Book *Book `json:"book,omitempty"`
 }
 
 // recorded stores the audit record of the change, keeps the old content, records the change in the

@@ -168,10 +168,10 @@ func (l *Library) Create(ctx context.Context, b NewBook) (Overview, error) {
 		return Overview{}, err
 	}
 	if h.registered || len(files) > 0 {
-		return Overview{}, contract.Errorf(contract.Conflict, "The book %s already exists; choose another id", b.ID).With("path", Key(b.ID, ""))
+		return Overview{}, alreadyExists(b.ID)
 	}
 	title := cmp.Or(cleanTitle(b.Title), titleOf(b.ID))
-	if err := l.addBook(ctx, h, title); err != nil {
+	if _, err := l.addBook(ctx, h, title); err != nil {
 		return Overview{}, err
 	}
 	if h, err = l.writable(ctx, b.ID); err != nil {
@@ -183,6 +183,10 @@ func (l *Library) Create(ctx context.Context, b NewBook) (Overview, error) {
 		}
 	}
 	return Overview{h.book, 1}, nil
+}
+
+func alreadyExists(bookID string) error {
+	return contract.Errorf(contract.Conflict, "The book %s already exists; choose another id", bookID).With("path", Key(bookID, ""))
 }
 
 // skeleton returns the paths and texts of a new book.

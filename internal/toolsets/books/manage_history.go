@@ -21,7 +21,7 @@ type Change struct {
 	Version string `json:"version,omitempty"` // the id of the change
 	At      string `json:"at"`                // RFC 3339, in UTC
 	By      string `json:"by"`
-	Action  string `json:"action"` // write, delete, upload, import or restore
+	Action  string `json:"action"` // write, delete, upload, import, restore, remove or rename
 	Path    string `json:"path"`   // in the book
 	// SHA-256 of the content before; "" if there was none or it is unknown.
 	Old  string `json:"old,omitempty"`
@@ -109,11 +109,7 @@ func (l *Library) Restore(ctx context.Context, bookID, path, version, by string)
 	if err != nil {
 		return Change{}, err
 	}
-	hash, err := p.pick(version)
-	if err != nil {
-		return Change{}, err
-	}
-	c, err := l.kept(ctx, h, hash)
+	c, err := l.earlier(ctx, h, p, version)
 	if err != nil {
 		return Change{}, err
 	}
@@ -122,8 +118,37 @@ func (l *Library) Restore(ctx context.Context, bookID, path, version, by string)
 		return Change{}, err
 	}
 	return Change{
-		At: done.Modified.UTC().Format(time.RFC3339), By: by, Action: opRestore, Path: path, Old: p.now, New: hash, Size: done.Size,
+		At: done.Modified.UTC().Format(time.RFC3339), By: by, Action: opRestore, Path: path, Old: p.now, New: c.hash, Size: done.Size,
 	}, nil
+}
+
+// earlier returns an earlier version of a file. It also searches the history from before the book
+// was renamed, which is that of the old id.
+func (l *Library) earlier(ctx context.Context, h location, p past, version string) (content, error) {
+	hash, missing := p.pick(version)
+	if missing == nil {
+		return l.kept(ctx, h, hash)
+	}
+	i := slices.IndexFunc(p.entries, func(e entry) bool {
+		return e.Op == opRename && e.New != "" && e.Book != nil && e.Book.ID != h.book.ID
+	})
+	if i < 0 || contract.AsError(missing).Kind != contract.NotFound {
+		return content{}, missing
+	}
+	renamed := p.entries[i]
+	h.book.ID = renamed.Book.ID
+	before, err := l.pastOf(ctx, h, p.path)
+	if err != nil {
+		return content{}, missing // the old id has no history
+	}
+	// Later changes are those of another book.
+	before.now = p.now
+	before.entries = slices.DeleteFunc(before.entries, func(e entry) bool { return e.ID >= renamed.ID })
+	c, err := l.earlier(ctx, h, before, version)
+	if err != nil && contract.AsError(err).Kind == contract.NotFound {
+		err = missing
+	}
+	return c, err
 }
 
 // past is the history of a file.
@@ -181,7 +206,7 @@ func (p *past) pick(version string) (string, error) {
 // latest returns the index of the change that produced the current content. It need not be the
 // first: servers' clocks differ, and changes take different times.
 func (p *past) latest() int {
-	return max(0, slices.IndexFunc(p.entries, func(e entry) bool { return e.New == p.now && (p.now != "" || e.Op == opDelete) }))
+	return max(0, slices.IndexFunc(p.entries, func(e entry) bool { return e.New == p.now && (p.now != "" || deletes(e.Op)) }))
 }
 
 // matching returns the hashes that a prefix of an id or of a hash refers to.
@@ -208,7 +233,7 @@ func (p *past) matching(version string) []string {
 func (p *past) after(i int) string {
 	e := &p.entries[i]
 	switch {
-	case e.New != "" || e.Op == opDelete:
+	case e.New != "" || deletes(e.Op):
 		return e.New
 	case i > 0: // a direct upload to the store: the next change recorded the result
 		return p.entries[i-1].Old
@@ -229,24 +254,26 @@ func (l *Library) kept(ctx context.Context, h location, hash string) (content, e
 		if err != nil {
 			return nil, fmt.Errorf("open stored content: %w", err)
 		}
-		return &verified{body, sha256.New(), hash}, nil
+		return &verified{body, sha256.New(), hash, contract.Errorf(contract.Unavailable,
+			"The history's copy of the content with the hash %.12s is damaged, so it was not restored", hash)}, nil
 	}
 	return content{size: object.Size, hash: hash, open: open}, failureAt(ctx, key, err)
 }
 
-// verified returns an error at the end of kept content that does not have its hash any more, so
-// that damaged content is not stored.
+// verified returns an error at the end of content that does not have its hash any more, so that
+// damaged or changed content is not stored.
 type verified struct {
 	io.ReadCloser
 	sum  hash.Hash
 	want string
+	err  error
 }
 
 func (u *verified) Read(p []byte) (int, error) {
 	n, err := u.ReadCloser.Read(p)
 	u.sum.Write(p[:n])
 	if errors.Is(err, io.EOF) && hex.EncodeToString(u.sum.Sum(nil)) != u.want {
-		return n, contract.Errorf(contract.Unavailable, "The history's copy of the content with the hash %.12s is damaged, so it was not restored", u.want)
+		return n, u.err
 	}
 	return n, err
 }

@@ -103,7 +103,7 @@ func (l *Library) bookToFill(ctx context.Context, done *Imported) (location, err
 		done.Title = h.book.Title
 		return h, nil
 	}
-	if err := l.addBook(ctx, h, done.Title); err != nil {
+	if _, err := l.addBook(ctx, h, done.Title); err != nil {
 		return location{}, err
 	}
 	return l.writable(ctx, done.Book)

@@ -63,7 +63,7 @@ func (v *inspection) checkLinks(at string, d *markdown.Document) {
 			if written == "" {
 				v.add(isWarning, at, line, "empty-link", "a link has no target")
 			} else {
-				v.checkAnchor(at, line, at, t.Fragment)
+				v.checkAnchor(isError, at, line, at, t.Fragment)
 			}
 			continue
 		}
@@ -73,7 +73,11 @@ func (v *inspection) checkLinks(at string, d *markdown.Document) {
 			continue
 		}
 		v.used[to] = true
-		v.checkAnchor(at, line, to, t.Fragment)
+		level := isError
+		if path.Ext(t.Path) == ".html" {
+			level = isWarning // the program that makes the page also makes its anchors
+		}
+		v.checkAnchor(level, at, line, to, t.Fragment)
 	}
 }
 
@@ -86,25 +90,25 @@ func (v *inspection) useURL(address string) {
 }
 
 // find returns the file or folder that a link leads to. Many authors omit the .md extension in
-// links.
+// links, or name the HTML page that a program makes of a lesson.
 func (v *inspection) find(at, link string) (to string, ok bool) {
 	to = markdown.Resolve(at, link)
-	for _, ending := range []string{"", ".md", ".mdx"} {
-		if v.there[to+ending] {
-			return to + ending, true
+	for _, file := range append([]string{to, to + ".md", to + ".mdx"}, markdown.PageSources(to)...) {
+		if v.there[file] {
+			return file, true
 		}
 	}
 	return to, false
 }
 
 // checkAnchor checks that the heading exists to which a link leads.
-func (v *inspection) checkAnchor(at string, line int, to, name string) {
+func (v *inspection) checkAnchor(level, at string, line int, to, name string) {
 	if d := v.texts[to]; d != nil && !d.HasAnchor(name) {
 		where := to
 		if at == to {
 			where = "this file"
 		}
-		v.add(isError, at, line, "broken-anchor", fmt.Sprintf("#%s: there is no such heading in %s", name, where))
+		v.add(level, at, line, "broken-anchor", fmt.Sprintf("#%s: there is no such heading in %s", name, where))
 	}
 }
 

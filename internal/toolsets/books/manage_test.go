@@ -142,7 +142,10 @@ func TestImportOfACourse(t *testing.T) {
 func TestExportAndImport(t *testing.T) {
 	t.Parallel()
 	s := newTestLibrary(t)
-	s.imports(bookstest.Course(2, 40))
+	const title = "Python: «the» \"course\""
+	if _, err := s.Import(t.Context(), bookstest.Course(2, 40), books.ImportOptions{Book: "c01", Title: title, By: "ann"}, nil); err != nil {
+		t.Fatal(err)
+	}
 	var out bytes.Buffer
 	last := books.Progress{}
 	if err := s.Export(t.Context(), "c01", &out, func(p books.Progress) { last = p }); err != nil {
@@ -156,8 +159,8 @@ func TestExportAndImport(t *testing.T) {
 		t.Fatal(err)
 	}
 	done, err := s.Import(t.Context(), archive, books.ImportOptions{Book: "copy", By: "ann"}, nil)
-	if err != nil || done.Links != 0 || len(done.Failed)+len(done.Skipped) != 0 {
-		t.Fatalf("%d links, %v %v, error %v", done.Links, done.Failed, done.Skipped, err)
+	if err != nil || done.Links != 0 || len(done.Failed)+len(done.Skipped) != 0 || done.Title != title {
+		t.Fatalf("%q: %d links, %v %v, error %v", done.Title, done.Links, done.Failed, done.Skipped, err)
 	}
 	var first, second []string
 	for name, book := range map[*[]string]string{&first: "c01", &second: "copy"} {
@@ -232,6 +235,35 @@ func (s *testLibrary) close(string) {
 	}
 	if err != nil {
 		s.t.Fatal(err)
+	}
+}
+
+// TestChangesOfMissingAndArchivedBooks checks that a change of a book that does not exist names the
+// book, not the registry, and that an archived book stays as it is.
+func TestChangesOfMissingAndArchivedBooks(t *testing.T) {
+	t.Parallel()
+	s := newTestLibrary(t)
+	s.imports(folderOf("a.md", "# A"))
+	changes := map[string]func(id string) error{
+		"SetTitle":    func(id string) error { _, err := s.SetTitle(t.Context(), id, "Other"); return err },
+		"SetArchived": func(id string) error { _, err := s.SetArchived(t.Context(), id, true); return err },
+		"Rename":      func(id string) error { _, err := s.Rename(t.Context(), id, "other", "ann", nil); return err },
+		"Remove":      func(id string) error { _, err := s.Remove(t.Context(), id, "ann", nil); return err },
+	}
+	for name, change := range changes {
+		if e := contract.AsError(change("c02")); e.Kind != contract.NotFound || e.Message != "Content not found: books/c02" {
+			t.Errorf("%s of a missing book: %s: %s", name, e.Kind, e.Message)
+		}
+	}
+	s.close("c01")
+	delete(changes, "SetArchived")
+	for name, change := range changes {
+		if e := contract.AsError(change("c01")); e.Kind != contract.Invalid || !strings.Contains(e.Message, "remit books archive c01 --undo") {
+			t.Errorf("%s of an archived book: %s: %s", name, e.Kind, e.Message)
+		}
+	}
+	if d, lessons, err := s.Describe(t.Context(), "c01"); err != nil || len(lessons) != 1 || d.Status != "archived" {
+		t.Errorf("%+v, lessons %q, error %v", d, lessons, err)
 	}
 }
 
@@ -391,10 +423,11 @@ func TestValidateFindsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	s := newTestLibrary(t)
 	for name, text := range map[string]string{
-		"lessons/chapter-01/a.md": "---\ntitle: A\n---\n# A\n[ok](b.md#part-two) [ok](#a) [ok](../../assets/images/used.png) [ok](https://example.org/x.md) [ok](b) [ok](../chapter-01/)\n" +
+		"lessons/chapter-01/a.md": "---\ntitle: A\n---\n# A\n[ok](b.md#part-two) [ok](#a) [ok](../../assets/images/used.png) [ok](https://example.org/x.md) [ok](b) [ok](../chapter-01/) [ok](b.html#part-two) [ok](../index.html)\n" +
 			"[gone](c.md)\n[out](../../../x.md)\n[part](b.md#part-three) [here](#nowhere)\n![pic](../../assets/images/gone.png) ![pic](b.png)\n[]()\n[site](/docs/x) [top](/lessons/chapter-01/b.md)\n" +
-			"[case](B.MD) ![cdn](https://cdn.example/books/c01/assets/images/by-cdn.png?v=1)\n```\n[code](none.md)\n```\n",
+			"[case](B.MD) ![cdn](https://cdn.example/books/c01/assets/images/by-cdn.png?v=1)\n[page](b.html#gone) [page](c.html)\n```\n[code](none.md)\n```\n",
 		"lessons/chapter-01/b.md":         "# B\n\n## Part two\n",
+		"lessons/README.md":               "# All\n",
 		"lessons/chapter-02/yaml.md":      "---\ntitle: [\n---\n# X\n",
 		"lessons/chapter-02/list.md":      "---\n- a\n---\n# X\n",
 		"lessons/chapter-02/twice.md":     "---\ntitle: a\ntitle: b\n---\n# X\n",
@@ -436,6 +469,8 @@ func TestValidateFindsWhatIsWrong(t *testing.T) {
 		"warning lessons/chapter-01/a.md:10 empty-link",
 		"warning lessons/chapter-01/a.md:11 broken-link",
 		"error lessons/chapter-01/a.md:12 broken-link",
+		"warning lessons/chapter-01/a.md:13 broken-anchor",
+		"error lessons/chapter-01/a.md:13 broken-link",
 		"warning lessons/chapter-02/bare.md:1 no-title",
 		"warning lessons/chapter-02/empty.md:0 empty-lesson",
 		"error lessons/chapter-02/latin.md:0 not-utf8",

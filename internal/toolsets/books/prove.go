@@ -40,8 +40,12 @@ func (l *Library) Prove(
 	ctx context.Context, lines map[string][]string, changes []*audit.Announced, report func(done, total int),
 ) (c audit.Comparison, err error) {
 	known, files := map[[2]string]*audit.Announced{}, map[[2]string]*provedFile{}
+	entries := map[string]*audit.Announced{} // the last change of each book's entry in the registry
 	for _, a := range changes {
-		if a.Op == opRegister {
+		if strings.HasSuffix(a.Path, "/") {
+			if a.Line == registryKey && (a.State == audit.Made || !a.Call.Settled) {
+				entries[a.Path] = a
+			}
 			continue
 		}
 		known[[2]string{a.Store, a.Line}] = a
@@ -77,7 +81,28 @@ func (l *Library) Prove(
 		}
 	}
 	slices.Sort(c.Problems)
-	return c, nil
+	err = l.proveEntries(ctx, &c, entries)
+	return c, err
+}
+
+// proveEntries notes the entries of the registry that are not what the last change has stored.
+// People may edit the registry, so that is no problem.
+func (l *Library) proveEntries(ctx context.Context, c *audit.Comparison, entries map[string]*audit.Announced) error {
+	for path, a := range entries {
+		h, _, err := l.locateChange(ctx, &a.Change)
+		if err != nil {
+			return err
+		}
+		now := ""
+		if h.registered {
+			now = entryDigest(&h.book)
+		}
+		if a.State == audit.Made && now != a.New {
+			c.Notes = append(c.Notes, fmt.Sprintf("%s: the entry of %s was changed by hand after call %s at %s", registryKey, path, a.Call.ID,
+				a.Call.Time.Format(time.RFC3339)))
+		}
+	}
+	return nil
 }
 
 // proveLines checks that the history has a line of each change that was made.

@@ -1,7 +1,6 @@
 package books
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -14,7 +13,6 @@ import (
 	"time"
 
 	"remit/internal/contract"
-	"remit/internal/engine/audit"
 )
 
 // registryKey is the key of the registry in the main store.
@@ -148,53 +146,24 @@ func racy(modified, checkedAt time.Time) bool {
 }
 
 // register adds a book to the registry if it is not registered. Concurrent calls add it once.
-func (l *Library) register(ctx context.Context, h location) error {
+func (l *Library) register(ctx context.Context, h location) (*addedBook, error) {
 	if h.registered {
-		return nil
+		return nil, nil
 	}
 	return l.addBook(ctx, h, titleOf(h.book.ID))
 }
 
-// addBook adds a book to the registry unless its id is registered.
-func (l *Library) addBook(ctx context.Context, h location, title string) error {
+// addBook adds a book to the registry. It returns nil if the id is registered already.
+func (l *Library) addBook(ctx context.Context, h location, title string) (added *addedBook, err error) {
 	book := Book{ID: h.book.ID, Title: title, Backend: h.store.Name(), Created: l.Now().UTC().Format(time.RFC3339), Status: active}
-	stores, err := l.stores(ctx)
-	if err != nil {
-		return err
-	}
-	return l.retry(ctx, registryKey, func() error {
-		known, err := l.registry.fresh(ctx, l, stores.Main)
-		if err != nil || known.find(book.ID) != nil {
-			return err
+	err = l.changeEntries(ctx, func(known *list) ([]entryChange, error) {
+		if added = nil; known.find(book.ID) != nil {
+			return nil, nil
 		}
-		text, err := appendBook(known.text, &book)
-		if err != nil {
-			return err
-		}
-		if len(text) > maxRegistry {
-			return contract.Errorf(contract.Unavailable, "The book %s cannot be added: registry.yaml would have more than %d bytes", book.ID, maxRegistry).
-				With("path", registryKey)
-		}
-		step, err := audit.EffectFrom(ctx).Begin(ctx, audit.Change{
-			Store: stores.Main.Name(), Op: opRegister, Path: h.key(""), Size: int64(len(text)), Old: hashOf(known.text), New: hashOf(text),
-			End: endOf(ctx, stores.Main),
-		})
-		if err != nil {
-			return err
-		}
-		_, _, err = stores.Main.Put(ctx, registryKey, bytes.NewReader(text), int64(len(text)), condOf(hashOf(known.text)))
-		switch {
-		case err == nil:
-			step.Report(audit.Made)
-		case errors.Is(err, ErrConflict) || errors.Is(err, ErrPathConflict):
-			step.Report(audit.NotMade)
-		}
-		if errors.Is(err, ErrPathConflict) {
-			return contract.Errorf(contract.Unavailable, "%s is a folder or a link, so books cannot be listed or added; replace it with a file first", registryKey).
-				With("path", registryKey)
-		}
-		return err
+		added = &addedBook{book.ID, nearestID(book.ID, known.books)}
+		return []entryChange{{to: &book}}, nil
 	})
+	return added, err
 }
 
 // hashOf returns the SHA-256 of a text, or "" if the text is nil.

@@ -147,9 +147,12 @@ func textOf(node ast.ScalarNode) string {
 	}
 }
 
+// maxBookID is the maximum length of a book id.
+const maxBookID = 50
+
 func checkBookID(text string) (string, error) {
 	fits := func(r rune) bool { return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' }
-	if len(text) < 3 || len(text) > 50 || strings.ContainsFunc(text, func(r rune) bool { return !fits(r) }) {
+	if len(text) < 3 || len(text) > maxBookID || strings.ContainsFunc(text, func(r rune) bool { return !fits(r) }) {
 		return "", fmt.Errorf("%q must be 3 to 50 lower-case letters, digits and hyphens", text)
 	}
 	return text, nil

@@ -80,17 +80,28 @@ func (out GrepOut) Truncation() engine.Truncation {
 
 // Grep finds the lines of text files that match a pattern.
 func (t *Tools) Grep(ctx context.Context, in GrepIn) (GrepOut, error) {
+	return t.Library.Search(ctx, in)
+}
+
+// Search is like Grep, for the command line.
+func (l *Library) Search(ctx context.Context, in GrepIn) (GrepOut, error) {
 	pattern, err := text.Compile(in.Pattern, text.Options{})
 	if err != nil {
 		return GrepOut{}, badPattern(err)
 	}
-	files, err := t.Library.filesOf(ctx, in.BookID, in.AllBooks)
+	if !in.AllBooks {
+		err = checkID(in.BookID)
+	}
+	if err != nil {
+		return GrepOut{}, err
+	}
+	files, err := l.filesOf(ctx, in.BookID, in.AllBooks)
 	if err != nil {
 		return GrepOut{}, err
 	}
 	files = slices.DeleteFunc(files, func(f filed) bool { return !strings.HasSuffix(f.Key, ".md") })
-	t.Library.index.sweep(in.BookID, in.AllBooks, files)
-	s := &search{library: t.Library, pattern: pattern, files: files, limit: in.MaxResults, found: make([][]Match, len(files))}
+	l.index.sweep(in.BookID, in.AllBooks, files)
+	s := &search{library: l, pattern: pattern, files: files, limit: in.MaxResults, found: make([][]Match, len(files))}
 	if err := s.run(ctx); err != nil {
 		return GrepOut{}, failure(ctx, err)
 	}

@@ -3,6 +3,7 @@ package books
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -70,6 +71,47 @@ func (l *Library) nearBooks(ctx context.Context, bookID, at string) []string {
 		}
 	}
 	return near
+}
+
+// addedBook is a book that a write has added to the registry.
+type addedBook struct {
+	id      string
+	nearest string // the most similar id of the other books; "" if there are none
+}
+
+// note says that a write has created a book, in case its id was mistyped. It is "" if there is no
+// other book that could have been meant.
+func (a *addedBook) note() string {
+	if a == nil || a.nearest == "" {
+		return ""
+	}
+	return fmt.Sprintf("The book %s did not exist, so it was created. The nearest existing book is %s. If that one was meant, write there; "+
+		"a person can take the new book back (remit books rm %s).", a.id, a.nearest, a.id)
+}
+
+// absentBook returns a note that an upload will create a book, and "" if the book exists or is the
+// first one.
+func (l *Library) absentBook(ctx context.Context, h location) (note string, err error) {
+	if h.registered {
+		return "", nil
+	}
+	books, err := l.Books(ctx)
+	if near := nearestID(h.book.ID, books); near != "" {
+		note = fmt.Sprintf("The book %s does not exist: the upload creates it. The nearest existing book is %s. If that one was meant, "+
+			"ask for another URL.", h.book.ID, near)
+	}
+	return note, err
+}
+
+// nearestID returns the id of the book that is most similar to bookID, or "" if there are no books.
+func nearestID(bookID string, books []Book) (nearest string) {
+	best := maxBookID + 1
+	for i := range books {
+		if d := contract.EditDistance(bookID, books[i].ID, best-1); d < best {
+			nearest, best = books[i].ID, d
+		}
+	}
+	return nearest
 }
 
 // ranked returns the candidates similar to name, the most similar first. It ignores letter case,

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"remit/internal/contract"
 	"remit/internal/engine"
 	"remit/internal/toolsets/codebase/knowledge"
 	"remit/internal/toolsets/codebase/sessions"
@@ -44,7 +45,7 @@ func (t *Tools) overviewPage(ctx context.Context) (string, error) {
 	if len(overview.Modules) > 0 {
 		p.line("## Modules\n")
 		for _, m := range overview.Modules[:min(len(overview.Modules), modulesShown)] {
-			p.line("- %s: %d files, %d discoveries (%s)", oneLine(m.Name), m.Files, m.Discoveries, moduleURI+url.PathEscape(m.Name))
+			p.line("- %s: %s, %s (%s)", oneLine(m.Name), contract.Count(m.Files, "file"), contract.Count(m.Discoveries, "discovery"), moduleURI+url.PathEscape(m.Name))
 		}
 		if more := len(overview.Modules) - modulesShown; more > 0 {
 			p.line("- and %d more", more)
@@ -57,9 +58,9 @@ func (t *Tools) overviewPage(ctx context.Context) (string, error) {
 
 // stateLine describes how fresh a page is.
 func stateLine(s knowledge.State) string {
-	text := fmt.Sprintf("%d files in %d chunks are indexed", s.Files, s.Chunks)
+	text := fmt.Sprintf("Indexed: %s in %s", contract.Count(s.Files, "file"), contract.Count(s.Chunks, "chunk"))
 	if s.Indexing {
-		text += fmt.Sprintf("; %d files are waiting", s.Waiting)
+		text += "; waiting: " + contract.Count(s.Waiting, "file")
 	}
 	if s.Note != "" {
 		text += "; " + s.Note

@@ -76,34 +76,3 @@ func (p *project) Named(name string) []string {
 	}
 	return texts.Named(name)
 }
-
-// dependency returns an imported file, with its content if that fits into room bytes.
-func (p *project) dependency(name string, room int) Dependency {
-	d := Dependency{Path: name, Type: "import", Level: 1}
-	data, err := p.Read(name)
-	switch {
-	case err != nil:
-		d.Omitted = omittedBecause(err)
-	case !isText(data):
-		d.Omitted = "it is not text"
-	case len(data) > room:
-		d.Omitted = "the answer would be too long; read it by itself"
-	default:
-		d.Content = string(data)
-	}
-	return d
-}
-
-// omittedBecause returns why a file could not be read, in a form suitable for the caller.
-func omittedBecause(err error) string {
-	switch contract.AsError(err).Kind {
-	case contract.TooLarge:
-		return "it is too large"
-	case contract.NotFound:
-		return "it no longer exists"
-	case contract.Denied:
-		return "reading it is not allowed"
-	default:
-		return "it cannot be read right now"
-	}
-}

@@ -3,15 +3,12 @@ package codebase
 import (
 	"bytes"
 	"context"
-	"errors"
-	"fmt"
 	"time"
-	"unicode/utf8"
 
 	"remit/internal/contract"
 	"remit/internal/engine"
-	"remit/internal/search/imports"
 	"remit/internal/search/outline"
+	"remit/internal/search/textfile"
 )
 
 // ReadIn is the input of read_file.
@@ -22,6 +19,7 @@ type ReadIn struct {
 	Offset      int         `json:"offset"`
 	Limit       int         `json:"limit"`
 	Outline     bool        `json:"outline"`
+	FullDeps    bool        `json:"fullDeps"`
 }
 
 // ReadOut is the output of read_file.
@@ -38,6 +36,8 @@ type File struct {
 	Size      int      `json:"size"`
 	Lines     int      `json:"lines"`
 	Language  string   `json:"language"`
+	Encoding  string   `json:"encoding,omitempty"`
+	Partial   bool     `json:"linesIncomplete,omitempty"`
 	StartLine int      `json:"startLine,omitempty"`
 	EndLine   int      `json:"endLine,omitempty"`
 	Outline   []Symbol `json:"outline,omitempty"`
@@ -52,13 +52,23 @@ type Symbol struct {
 	EndLine int    `json:"endLine"`
 }
 
+// Declaration is a symbol with the line that declares it.
+type Declaration struct {
+	Kind      string `json:"kind"`
+	Name      string `json:"name"`
+	Line      int    `json:"line"`
+	EndLine   int    `json:"endLine"`
+	Signature string `json:"signature,omitempty"`
+}
+
 // Dependency is a file that another file imports.
 type Dependency struct {
-	Path    string `json:"path"`
-	Type    string `json:"type"`
-	Level   int    `json:"level"`
-	Content string `json:"content,omitempty"`
-	Omitted string `json:"omitted,omitempty"`
+	Path    string        `json:"path"`
+	Type    string        `json:"type"`
+	Level   int           `json:"level"`
+	Content string        `json:"content,omitempty"`
+	Outline []Declaration `json:"outline,omitempty"`
+	Omitted string        `json:"omitted,omitempty"`
 }
 
 // Metadata describes the role of a file in its project.
@@ -70,20 +80,24 @@ type Metadata struct {
 
 // Read returns a file and, if asked, its dependencies.
 func (t *Tools) Read(ctx context.Context, in ReadIn) (ReadOut, error) {
-	data, info, err := in.Path.ReadAll()
+	raw, info, err := in.Path.ReadAll()
 	if err != nil {
-		part := (in.Offset > 0 || in.Limit > 0) && !in.Outline && !in.IncludeDeps
-		if part && contract.AsError(err).Kind == contract.TooLarge {
-			return t.readRange(ctx, in)
+		if failure := contract.AsError(err); failure.Kind == contract.TooLarge {
+			if (in.Offset > 0 || in.Limit > 0) && !in.Outline && !in.IncludeDeps {
+				return t.readRange(ctx, in)
+			}
+			return ReadOut{}, failure.With("details", "read a part of it with offset and limit, without outline and includeDeps")
 		}
 		return ReadOut{}, err
 	}
 	name := in.Path.Name()
-	if !isText(data) {
-		return ReadOut{}, contract.Errorf(contract.Invalid, "%s is not UTF-8 text", name).With("path", name)
+	data, encoding, err := textfile.Decode(raw)
+	if err != nil {
+		return ReadOut{}, notText(name, err)
 	}
 	language := outline.Language(name, data)
-	file := File{Path: name, Size: len(data), Lines: outline.LineCount(data), Language: language}
+	file := File{Path: name, Size: len(raw), Lines: outline.LineCount(data), Language: language}
+	file.setEncoding(encoding)
 	if err := file.take(data, &in); err != nil {
 		return ReadOut{}, err
 	}
@@ -93,7 +107,7 @@ func (t *Tools) Read(ctx context.Context, in ReadIn) (ReadOut, error) {
 	out := ReadOut{File: file, Dependencies: []Dependency{}}
 	out.Metadata = Metadata{Module: outline.Module(name), Role: outline.Role(name, language, data), LastModified: info.ModTime().UTC()}
 	if in.IncludeDeps && in.MaxDepth > 0 {
-		if out.Dependencies, err = t.dependencies(ctx, name, language, data); err != nil {
+		if out.Dependencies, err = t.dependencies(ctx, &in, language, data); err != nil {
 			return ReadOut{}, err
 		}
 	}
@@ -101,8 +115,18 @@ func (t *Tools) Read(ctx context.Context, in ReadIn) (ReadOut, error) {
 	return out, nil
 }
 
-// isText reports whether an answer can contain the bytes unchanged.
-func isText(data []byte) bool { return utf8.Valid(data) && bytes.IndexByte(data, 0) < 0 }
+// setEncoding records an encoding other than UTF-8.
+func (f *File) setEncoding(e textfile.Encoding) {
+	if e != textfile.UTF8 {
+		f.Encoding = string(e)
+	}
+}
+
+// notText returns the error for a file that is not text. It names the tool that reads such a file.
+func notText(name string, err error) error {
+	const instead = "; read_repo_file of the toolset booster returns its bytes with encoding=base64"
+	return contract.Errorf(contract.Invalid, "%s is not UTF-8 text", name).With("path", name).With("details", err.Error()+instead).Because(err)
+}
 
 // take copies the requested lines into the answer.
 func (f *File) take(data []byte, in *ReadIn) error {
@@ -112,8 +136,7 @@ func (f *File) take(data []byte, in *ReadIn) error {
 	}
 	first := max(in.Offset, 1)
 	if first > max(f.Lines, 1) {
-		return contract.Errorf(contract.Invalid, "offset is beyond the end of the file").With("path", f.Path).
-			With("details", fmt.Sprintf("the file has %d lines, so there is no line %d", f.Lines, first))
+		return beyondEnd(f.Path, f.Lines, first)
 	}
 	last := f.Lines
 	if in.Limit > 0 && in.Limit < last-first+1 {
@@ -154,30 +177,4 @@ func outlineOf(language string, data []byte) (symbols []Symbol, omitted int) {
 		symbols[i] = Symbol{Kind: s.Kind, Name: s.Name, Line: s.Line, EndLine: s.End}
 	}
 	return symbols, len(all) - len(listed)
-}
-
-// dependenciesRoom is the maximum total size of imported files in an answer.
-const dependenciesRoom = 256 << 10
-
-// dependencies returns the files that a file imports, with their contents as far as there is room.
-func (t *Tools) dependencies(ctx context.Context, path, language string, data []byte) ([]Dependency, error) {
-	project := &project{ctx: ctx, tools: t, policy: Policy(t.Served)}
-	paths, err := imports.Of(project, path, language, data)
-	if fault, ok := errors.AsType[*imports.SyntaxError](err); ok {
-		return nil, contract.Errorf(contract.Invalid, "Failed to parse imports").With("path", path).With("details", fault.Error()).Because(err)
-	}
-	if err == nil {
-		err = ctx.Err()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("find imports: %w", err)
-	}
-	list := make([]Dependency, 0, len(paths))
-	room := dependenciesRoom
-	for _, path := range paths {
-		d := project.dependency(path, room)
-		room -= len(d.Content)
-		list = append(list, d)
-	}
-	return list, nil
 }

@@ -6,13 +6,11 @@ package learning
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io/fs"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
@@ -27,6 +25,8 @@ type Tools struct {
 	AllSets []*contract.Set // all sets
 	Served  []*contract.Set // the served sets, with the operator's changes
 	Secrets *contract.SecretPolicy
+
+	recent recentFiles
 }
 
 // Files gives access to the files of the repository.
@@ -104,43 +104,11 @@ func (t *Tools) Hello(_ context.Context, in HelloIn) (HelloOut, error) {
 	return HelloOut{Message: greeting, Greeting: greeting, Timestamp: t.Now()}, nil
 }
 
-// ReadIn names a file. Encoding is empty if the edition has no such argument.
-type ReadIn struct {
-	Path     engine.Path `json:"path"`
-	Encoding string      `json:"encoding"`
-}
-
-// ReadOut is the content of a file.
-type ReadOut struct {
-	Content  string    `json:"content"`
-	Size     int       `json:"size"`
-	Modified time.Time `json:"modified"`
-}
-
-// Read returns a file of the repository as text, or as base64 if the caller asks for it.
-func (t *Tools) Read(_ context.Context, in ReadIn) (ReadOut, error) {
-	data, info, err := in.Path.ReadAll()
-	if err != nil {
-		return ReadOut{}, err
-	}
-	out := ReadOut{Size: len(data), Modified: info.ModTime()}
-	switch {
-	case in.Encoding == "base64":
-		out.Content = base64.StdEncoding.EncodeToString(data)
-	case utf8.Valid(data):
-		out.Content = string(data)
-	case in.Encoding != "":
-		return out, contract.Errorf(contract.Invalid, "%s is not UTF-8 text; read it with encoding=base64", in.Path.Name())
-	default:
-		return out, contract.Errorf(contract.Invalid, "%s is not UTF-8 text; only text files can be read", in.Path.Name())
-	}
-	return out, nil
-}
-
 // WriteIn is an entry for a memory file.
 type WriteIn struct {
-	File  string `json:"file"`
-	Entry Entry  `json:"entry"`
+	File       string `json:"file"`
+	Entry      Entry  `json:"entry"`
+	Supersedes string `json:"supersedes"` // an earlier entry of the file: its ID, LINE or FILE:LINE
 }
 
 // Entry is the text of an entry as the caller sent it: the JSON of an object, or the content of a
@@ -179,6 +147,7 @@ type WriteOut struct {
 	BytesWritten int       `json:"bytes_written"`
 	LineNumber   int64     `json:"line_number"`
 	Timestamp    time.Time `json:"timestamp"`
+	SimilarTo    *Similar  `json:"similar_to,omitempty"`
 }
 
 // Write appends an entry to a memory file and returns once it is on disk.
@@ -189,9 +158,15 @@ func (t *Tools) Write(ctx context.Context, in WriteIn) (WriteOut, error) {
 			follows = &seen
 		}
 	}
-	wait := t.Memory.Append(ctx, in.File, in.stored(), follows)
+	body, superseded, err := t.body(ctx, in)
+	if err != nil {
+		return WriteOut{}, err
+	}
+	compared := t.recent.begin(in.File, body)
+	wait := t.Memory.Append(ctx, in.File, body, follows)
 	engine.MarkOrdered(ctx)
 	place, err := wait(ctx)
+	similar := compared.end(ctx, t.tail, place, err == nil, superseded.ID)
 	var failure *contract.Error
 	switch {
 	case errors.Is(err, ErrChanged):
@@ -202,7 +177,10 @@ func (t *Tools) Write(ctx context.Context, in WriteIn) (WriteOut, error) {
 		return WriteOut{}, contract.Errorf(contract.Unavailable,
 			"The entry could not be written, and nothing was stored. Try again").Because(err)
 	}
-	return WriteOut{Success: true, BytesWritten: place.Bytes, LineNumber: place.Line, Timestamp: t.Now()}, nil
+	if similar != nil && t.hidden(ctx, in.File) != "" {
+		similar.Excerpt = ""
+	}
+	return WriteOut{Success: true, BytesWritten: place.Bytes, LineNumber: place.Line, Timestamp: t.Now(), SimilarTo: similar}, nil
 }
 
 // stored returns the entry as it is written to the file, without the newline at the end. JSON stays

@@ -12,6 +12,7 @@ import (
 
 	"remit/internal/contract"
 	"remit/internal/engine"
+	"remit/internal/search/entries"
 )
 
 const (
@@ -109,7 +110,7 @@ func (e *edition) gather(ctx context.Context, file string, since time.Time) (exc
 	if err != nil {
 		return excerpt{}, contract.Errorf(contract.Unavailable, "%s cannot be read right now; try again", memoryScheme+file).Because(err)
 	}
-	lines := bytes.Split(bytes.TrimRight(tail.Text, "\n"), []byte("\n"))
+	lines := bytes.Split(bytes.TrimRight(entries.Current(file, tail.Text), "\n"), []byte("\n"))
 	chosen := lines
 	if isLog(file) {
 		lines = slices.DeleteFunc(lines, func(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 })
@@ -124,7 +125,7 @@ func (e *edition) gather(ctx context.Context, file string, since time.Time) (exc
 func recent(lines [][]byte, since time.Time) (chosen [][]byte) {
 	isRecent := true
 	for _, line := range slices.Backward(lines) {
-		if at, dated := dateOf(line); dated {
+		if at, dated := dateOf(line, time.UTC); dated {
 			isRecent = !at.Before(since)
 		}
 		if isRecent {
@@ -135,15 +136,15 @@ func recent(lines [][]byte, since time.Time) (chosen [][]byte) {
 	return chosen
 }
 
-// dateOf returns the date that an entry states.
-func dateOf(line []byte) (time.Time, bool) {
+// dateOf returns the date that an entry states. A date alone is in the given zone.
+func dateOf(line []byte, zone *time.Location) (time.Time, bool) {
 	var entry struct{ Timestamp, Date string }
 	if json.Unmarshal(line, &entry) != nil {
 		return time.Time{}, false
 	}
 	for _, text := range []string{entry.Timestamp, entry.Date} {
 		for _, layout := range []string{time.RFC3339, time.DateOnly} {
-			if at, err := time.Parse(layout, text); err == nil {
+			if at, err := time.ParseInLocation(layout, text, zone); err == nil {
 				return at, true
 			}
 		}
@@ -174,7 +175,7 @@ func joined(lines [][]byte) string {
 func describe(file string, kept, chosen [][]byte, older bool) string {
 	words := "its entries have no dates"
 	if isLog(file) {
-		words = counted(len(kept))
+		words = contract.Count(len(kept), "entry")
 		if older {
 			words += "; older ones are left out"
 		}
@@ -183,11 +184,4 @@ func describe(file string, kept, chosen [][]byte, older bool) string {
 		words += fmt.Sprintf("; only the newest %d KiB are included", maxEmbedded>>10)
 	}
 	return words
-}
-
-func counted(entries int) string {
-	if entries == 1 {
-		return "1 entry"
-	}
-	return fmt.Sprintf("%d entries", entries)
 }

@@ -93,16 +93,22 @@ func (t *Tools) ShowWrite(ctx context.Context, in WriteIn) (engine.Shown, error)
 	if seen, ok := parseExtent(engine.Seen(ctx)); ok && seen != state && t.still(ctx, in.File, seen, state.End) {
 		state = seen
 	}
+	body, superseded, err := t.body(ctx, in)
+	if err != nil {
+		return engine.Shown{}, err
+	}
 	before, title := string(lastLines(tail.Text)), "Append to "+in.File
 	if rule := t.hidden(ctx, in.File); rule != "" {
 		before, title = "", title+", whose content is not shown because of the rule "+rule
+	} else {
+		title += instead(superseded)
 	}
 	if before != "" && before[len(before)-1] != '\n' {
 		before += "\n" // the entry begins on a line of its own
 	}
 	return engine.Shown{
 		State: state.String(), Title: title,
-		Before: before, After: before + string(in.stored()) + "\n",
+		Before: before, After: before + string(body) + "\n",
 	}, nil
 }
 

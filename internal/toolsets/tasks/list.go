@@ -22,6 +22,7 @@ type ListIn struct {
 	DueBefore string   `json:"due_before"`
 	DueAfter  string   `json:"due_after"`
 	Search    string   `json:"search"`
+	Ready     bool     `json:"ready"`
 	Limit     int      `json:"limit"`
 	Cursor    string   `json:"cursor"`
 }
@@ -62,10 +63,15 @@ func (t *Tools) page(ctx context.Context, in ListIn) (ListOut, error) {
 	if err != nil {
 		return ListOut{}, err
 	}
-	page, err := store.List(ctx, in.UserID, in.filter(), part)
+	at, filter := store.Clock(t.Now()), in.filter()
+	if in.Ready {
+		filter.ReadyAt = at
+	}
+	page, err := store.List(ctx, in.UserID, filter, part)
 	if err != nil {
 		return ListOut{}, failure(ctx, err)
 	}
+	hideAllExpired(page.Tasks, at)
 	out := ListOut{Tasks: page.Tasks, Total: page.Total, list: in.list()}
 	if page.More {
 		return out.upTo(len(out.Tasks)), nil
@@ -93,6 +99,9 @@ type listID [6]byte
 
 func (in *ListIn) list() listID {
 	about := fmt.Appendf(nil, "%q %q %q %q %q %q", in.UserID, in.Status, in.Priority, in.DueBefore, in.DueAfter, in.Search)
+	if in.Ready {
+		about = append(about, " ready"...)
+	}
 	sum := sha256.Sum256(about)
 	return listID(sum[:len(listID{})])
 }

@@ -154,6 +154,7 @@ func (s resources) text(ctx context.Context, at place) (string, error) {
 	if err != nil {
 		return "", failure(ctx, err)
 	}
+	hideExpired(&task, store.Clock(s.Now()))
 	return textOf(task)
 }
 

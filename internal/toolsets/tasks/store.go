@@ -19,6 +19,16 @@ type Task struct {
 	DueDate     *string   `json:"due_date"` // YYYY-MM-DD
 	CreatedAt   time.Time `json:"created_at"`
 	UpdatedAt   time.Time `json:"updated_at"`
+	DependsOn   []int64   `json:"depends_on,omitempty"` // the tasks that must be completed first
+	BlockedBy   []int64   `json:"blocked_by,omitempty"` // those of DependsOn that are open
+	Claim       *Claim    `json:"claim,omitempty"`      // nil if nobody has claimed it
+	Fence       int64     `json:"-"`                    // the number of the last claim; only grows
+}
+
+// Claim says who works on a task. It stays until it is released or replaced, also after its lease.
+type Claim struct {
+	By    string    `json:"by"`    // the principal
+	Until time.Time `json:"until"` // when the lease ends
 }
 
 // Priority is the priority of a task.
@@ -47,6 +57,7 @@ type New struct {
 	Description *string  `json:"description"`
 	Priority    Priority `json:"priority"`
 	DueDate     *string  `json:"due_date"`
+	DependsOn   []int64  `json:"depends_on"`
 }
 
 // Filter selects tasks of a user. Empty fields select all.
@@ -56,6 +67,9 @@ type Filter struct {
 	DueBefore string // YYYY-MM-DD; excludes tasks without a due date
 	DueAfter  string // YYYY-MM-DD; excludes tasks without a due date
 	Search    string // in title or description, ignoring letter case
+	// ReadyAt selects the tasks that are ready at this time, by Store.Clock: open, with every
+	// dependency completed, and not claimed.
+	ReadyAt time.Time
 }
 
 // Part says which part of a list to return.
@@ -74,7 +88,12 @@ type Page struct {
 // Store stores tasks. A change is durable once its method has returned without an error. A method
 // reads and changes only the tasks of the user it is given. Times have microsecond precision. A
 // Store is safe for concurrent use, also by several processes.
+//
+// Add and Change return a *DependencyError if a task that is depended on does not exist, or if
+// tasks would depend on each other.
 type Store interface {
+	Claims
+	Trash
 	// Add stores a task with a new id, which is greater than all ids before it and never used
 	// again. Within a user, created_at does not decrease as ids increase, even if the clocks go
 	// back.
@@ -89,8 +108,8 @@ type Store interface {
 	// the task meanwhile. UpdatedAt never decreases. Change returns ErrNotFound if there is no such
 	// task.
 	Change(ctx context.Context, user string, id int64, now time.Time, edit func(*Task) (changed bool)) (Task, error)
-	// Delete removes a task, or returns ErrNotFound. If check is not nil, it gets the stored task
-	// first, and its error keeps the task; nobody else changes the task meanwhile.
+	// Delete moves a task to the trash, or returns ErrNotFound. If check is not nil, it gets the
+	// stored task first, and its error keeps the task; nobody else changes the task meanwhile.
 	Delete(ctx context.Context, user string, id int64, check func(*Task) error) error
 	// Revision returns a new number after each change to the user's tasks. It is zero before the
 	// first.

@@ -1,5 +1,6 @@
 // Package tasks implements the task tools, which add, list, complete, delete and update the tasks
-// of a user. It defines the Store that they need and does not store anything itself.
+// of a user, and share them out to several agents. It defines the Store that they need and does not
+// store anything itself.
 package tasks
 
 import (
@@ -38,6 +39,9 @@ func (t *Tools) Toolset() engine.Toolset {
 			"complete_task": engine.Handle(t.Complete).Shows(t.ShowComplete),
 			"delete_task":   engine.Handle(t.Delete).Shows(t.ShowDelete),
 			"update_task":   engine.Handle(t.Update).Shows(t.ShowUpdate),
+			"next_task":     engine.Handle(t.Next).Shows(t.ShowNext),
+			"claim_task":    engine.Handle(t.Claim).Shows(t.ShowClaim),
+			"release_task":  engine.Handle(t.Release).Shows(t.ShowRelease),
 		},
 		Transactional: true,
 	}
@@ -64,6 +68,13 @@ type TaskIn struct {
 	UserID string `json:"user_id"`
 }
 
+// CompleteIn identifies a task, and the claim of the caller if it has one.
+type CompleteIn struct {
+	TaskID ID     `json:"task_id"`
+	UserID string `json:"user_id"`
+	Token  string `json:"token"`
+}
+
 // CompleteOut is the answer of complete_task.
 type CompleteOut struct {
 	ID        int64     `json:"id"`
@@ -73,15 +84,22 @@ type CompleteOut struct {
 }
 
 // Complete marks a task as completed. A completed task stays unchanged.
-func (t *Tools) Complete(ctx context.Context, in TaskIn) (CompleteOut, error) {
-	task, err := t.change(ctx, in.UserID, in.TaskID, complete)
+func (t *Tools) Complete(ctx context.Context, in CompleteIn) (CompleteOut, error) {
+	task, err := t.change(ctx, in.UserID, in.TaskID, in.edit(ctx))
 	return CompleteOut{ID: task.ID, Title: task.Title, Completed: task.Completed, UpdatedAt: task.UpdatedAt}, err
 }
 
-func complete(task *Task) bool {
-	changed := !task.Completed
-	task.Completed = true
-	return changed
+func (in *CompleteIn) edit(ctx context.Context) Edit {
+	return func(task *Task, at time.Time) error {
+		if err := task.mayComplete(ctx, in.Token, at); err != nil {
+			return err
+		}
+		if task.Completed {
+			return errUnchanged
+		}
+		task.setCompleted(true, in.Token)
+		return nil
+	}
 }
 
 // DeleteOut is the answer of delete_task.
@@ -109,12 +127,15 @@ type UpdateIn struct {
 	Priority    *Priority `json:"priority"`
 	DueDate     *string   `json:"due_date"`
 	Completed   *bool     `json:"completed"`
-	Clear       []string  `json:"clear"` // fields to make empty
+	DependsOn   []int64   `json:"depends_on"` // replaces all; an empty list removes all
+	Clear       []string  `json:"clear"`      // fields to make empty
+	Token       string    `json:"token"`      // of the claim, if the caller has one
 }
 
 // Check returns an error if an update changes nothing, or sets and clears the same field.
 func (in UpdateIn) Check() error {
-	if in.Title == nil && in.Description == nil && in.Priority == nil && in.DueDate == nil && in.Completed == nil && in.Clear == nil {
+	if in.Title == nil && in.Description == nil && in.Priority == nil && in.DueDate == nil && in.Completed == nil &&
+		in.DependsOn == nil && in.Clear == nil {
 		return contract.Errorf(contract.Invalid, "At least one field must be provided for update")
 	}
 	for name, given := range map[string]*string{"description": in.Description, "due_date": in.DueDate} {
@@ -127,17 +148,32 @@ func (in UpdateIn) Check() error {
 
 // Update changes the given fields of a task.
 func (t *Tools) Update(ctx context.Context, in UpdateIn) (Task, error) {
-	return t.change(ctx, in.UserID, in.TaskID, in.edit)
+	return t.change(ctx, in.UserID, in.TaskID, in.edit(ctx))
 }
 
-func (in *UpdateIn) edit(task *Task) bool {
-	before := *task
-	set(&task.Title, in.Title)
-	set(&task.Priority, in.Priority)
-	set(&task.Completed, in.Completed)
-	task.Description = in.renewed("description", task.Description, in.Description)
-	task.DueDate = in.renewed("due_date", task.DueDate, in.DueDate)
-	return !reflect.DeepEqual(*task, before)
+func (in *UpdateIn) edit(ctx context.Context) Edit {
+	return func(task *Task, at time.Time) error {
+		if in.Token != "" || in.Completed != nil && *in.Completed {
+			if err := task.mayComplete(ctx, in.Token, at); err != nil {
+				return err
+			}
+		}
+		before := *task
+		set(&task.Title, in.Title)
+		set(&task.Priority, in.Priority)
+		task.Description = in.renewed("description", task.Description, in.Description)
+		task.DueDate = in.renewed("due_date", task.DueDate, in.DueDate)
+		if in.DependsOn != nil {
+			task.DependsOn = append([]int64(nil), in.DependsOn...) // nil if it is empty
+		}
+		if in.Completed != nil && *in.Completed != task.Completed {
+			task.setCompleted(*in.Completed, in.Token)
+		}
+		if reflect.DeepEqual(*task, before) {
+			return errUnchanged
+		}
+		return nil
+	}
 }
 
 // set stores the given value, unless it is nil.
@@ -159,21 +195,26 @@ func (in *UpdateIn) renewed(name string, old, given *string) *string {
 	}
 }
 
+// errUnchanged is the error of an edit that leaves a task as it is.
+var errUnchanged = errors.New("nothing has changed")
+
 // change calls edit on a task of a user.
-func (t *Tools) change(ctx context.Context, user string, id ID, edit func(*Task) bool) (Task, error) {
+func (t *Tools) change(ctx context.Context, user string, id ID, edit Edit) (Task, error) {
 	store, number, err := t.find(ctx, id)
 	if err != nil {
 		return Task{}, err
 	}
-	check := checkSeen(ctx)
-	var stale error
+	edit = checked(ctx, edit)
+	var refused error
 	task, err := store.Change(ctx, user, number, t.Now(), func(task *Task) bool {
-		if check != nil {
-			stale = check(task)
-		}
-		return stale == nil && edit(task)
+		refused = edit(task, store.Clock(t.Now()))
+		return refused == nil
 	})
-	return task, cmp.Or(id.failure(ctx, err), stale)
+	if errors.Is(refused, errUnchanged) {
+		refused = nil
+	}
+	hideExpired(&task, store.Clock(t.Now()))
+	return task, cmp.Or(id.failure(ctx, err), refused)
 }
 
 // ID is the id of a task as the caller wrote it: a text or a number.
@@ -216,11 +257,18 @@ func (t *Tools) store(ctx context.Context) (Store, error) {
 // failure converts an error of the store to one for the caller. It leaves a cancelled call to the
 // engine.
 func failure(ctx context.Context, err error) error {
+	dependency, isDependency := errors.AsType[*DependencyError](err)
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, new(*contract.Error)):
 		return err
+	case isDependency && dependency.Cycle != nil:
+		return contract.Errorf(contract.Invalid, "A task cannot depend on itself: %s", joinIDs(dependency.Cycle, " depends on ")).
+			With("field", "depends_on").Because(err)
+	case isDependency:
+		return contract.Errorf(contract.Invalid, "depends_on names task %d, which does not exist", dependency.Missing).
+			With("field", "depends_on").Because(err)
 	case errors.Is(err, ErrUnknown):
 		return contract.Errorf(contract.Unavailable,
 			"It is unknown whether the change was made; repeat the call with the same "+

@@ -34,11 +34,11 @@ type fixture struct {
 // serve opens a database like the app does.
 func serve(t *testing.T, rules map[string]contract.Tightening) *fixture {
 	t.Helper()
-	known, err := catalog.Load()
+	known, err := catalog.Load("tasks-undo")
 	if err != nil {
 		t.Fatal(err)
 	}
-	sets, err := catalog.Select(known, []string{"tasks"})
+	sets, err := catalog.Select(known, []string{"tasks", "tasks-undo"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func serve(t *testing.T, rules map[string]contract.Tightening) *fixture {
 		Open: func(context.Context) (tasks.Store, error) { return d.store, d.err },
 		Now:  func() time.Time { return d.now }, Served: sets,
 	}
-	d.Engine = enginetest.Serve(t, sets, engine.Handlers{Catalog: known, Toolsets: []engine.Toolset{tools.Toolset()}}, engine.Options{})
+	d.Engine = enginetest.Serve(t, sets, engine.Handlers{Catalog: known, Toolsets: []engine.Toolset{tools.Toolset(), tools.UndoToolset()}}, engine.Options{})
 	return d
 }
 
@@ -262,6 +262,16 @@ func (b broken) Change(context.Context, string, int64, time.Time, func(*tasks.Ta
 	return tasks.Task{}, b.err
 }
 
+func (b broken) Lease(context.Context, string, int64, time.Time, tasks.Edit) (tasks.Task, error) {
+	return tasks.Task{}, b.err
+}
+
+func (b broken) Next(context.Context, string, time.Time, tasks.Edit) (tasks.Task, error) {
+	return tasks.Task{}, b.err
+}
+
+func (b broken) Clock(now time.Time) time.Time { return now }
+
 func TestStoreIsDown(t *testing.T) {
 	secret := errors.New("dial tcp 10.0.0.1: password")
 	down := `{"code":"processing_error","message":"The task store is not available; try again","details":{}}`
@@ -280,7 +290,8 @@ func TestStoreIsDown(t *testing.T) {
 			d.err, d.store = c.open, broken{err: c.store}
 			d.fails(t, "add_task", `{"user_id":"ann","title":"x"}`, c.want)
 			d.fails(t, "list_tasks", `{"user_id":"ann"}`, c.want)
-			for _, tool := range []string{"complete_task", "delete_task"} {
+			d.fails(t, "next_task", `{"user_id":"ann"}`, c.want)
+			for _, tool := range []string{"complete_task", "delete_task", "claim_task", "release_task"} {
 				d.fails(t, tool, `{"user_id":"ann","task_id":1}`, c.want)
 			}
 			d.fails(t, "update_task", `{"user_id":"ann","task_id":1,"title":"y"}`, c.want)

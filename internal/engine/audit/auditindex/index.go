@@ -58,6 +58,26 @@ func (x *Index) Version() uint64 {
 	return x.version
 }
 
+// Newest returns the position of the newest successful call of each tool, after the last check.
+// Without a database there is none.
+func (x *Index) Newest(ctx context.Context) (map[string]Position, error) {
+	if !x.exists() {
+		return nil, nil
+	}
+	store, err := x.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := store.Newest(ctx)
+	newest := make(map[string]Position, len(found))
+	for tool, at := range found { // an earlier version may have indexed it
+		if tool = audit.CurrentTool(tool); newest[tool].less(at) {
+			newest[tool] = at
+		}
+	}
+	return newest, err
+}
+
 const (
 	// refreshInterval is how long a check of the records stays recent enough.
 	refreshInterval = 250 * time.Millisecond
@@ -295,7 +315,7 @@ func (x *Index) batchOf(d *DayProgress, lines []audit.Line) Batch {
 	for i := range all {
 		p := &all[i]
 		switch {
-		case p.id != "" && ended[p.id]:
+		case p.id != "" && ended[p.id], p.call.Outcome == audit.Settled:
 		case p.id != "" && (isFull && i > 0 || !isFull && x.Now().Sub(p.call.Time) < begunTimeout):
 			b.To = lines[i].Offset
 			return b

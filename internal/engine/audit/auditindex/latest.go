@@ -4,13 +4,15 @@ import (
 	"context"
 	"math"
 	"slices"
+	"time"
 
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine/audit"
 )
 
-// Latest returns the complete records of the latest calls, newest first. It changes nothing: it
-// reads calls that are not indexed from the records, and all calls if the index cannot be read.
+// Latest returns the complete records of the latest calls, newest first, each with its id. It
+// changes nothing: it reads calls that are not indexed from the records, and all calls if the index
+// cannot be read.
 func (x *Index) Latest(ctx context.Context, f Filter, limit int) ([]jsontree.Value, error) {
 	days, err := x.Records.Days(ctx)
 	if err != nil {
@@ -19,6 +21,9 @@ func (x *Index) Latest(ctx context.Context, f Filter, limit int) ([]jsontree.Val
 	l := latest{index: x, filter: f, limit: limit, found: []jsontree.Value{}, ended: map[string]bool{}}
 	l.use(ctx)
 	for _, day := range slices.Backward(days) {
+		if day.Name < l.filter.From.UTC().Format(time.DateOnly) {
+			break // a record is never on an earlier day than its call
+		}
 		next := l.next[day.Name]
 		if next > day.End+1 {
 			next = 0 // the index belongs to other records
@@ -93,15 +98,15 @@ func (l *latest) add(day string, line *audit.Line) {
 	record, call, ok := parse(day, line)
 	id := record.Field("call")
 	switch {
-	case !ok:
+	case !ok, call.Outcome == audit.Settled:
 		return
 	case call.Outcome != audit.Begun && id.Text != "":
 		l.ended[id.Text] = true
 	case id.Text != "" && l.ended[id.Text]:
 		return // it has a later record
 	}
-	if l.filter.fits(&call.Kind) {
-		l.found = append(l.found, record)
+	if l.filter.fits(&call.Kind) && l.filter.covers(call.Time) {
+		l.found = append(l.found, withID(record, idOf(call.Position, call.Mark)))
 	}
 }
 

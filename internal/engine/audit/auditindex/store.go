@@ -19,6 +19,8 @@ type Store interface {
 	Remove(ctx context.Context, day string) error
 	// Kinds returns all kinds of calls by number.
 	Kinds(ctx context.Context) (map[int64]KnownKind, error)
+	// Newest returns the position of the newest successful call of each tool.
+	Newest(ctx context.Context) (map[string]Position, error)
 	// Counts returns how many calls of each kind began at from or later.
 	Counts(ctx context.Context, from time.Time) (map[int64]int, error)
 	// First returns when the first call began; the zero time if there is none.

@@ -40,8 +40,11 @@ func (k *clientFile) replace(after []byte) (err error) {
 }
 
 // copyOwnerAndMode gives a new file the owner and the mode of the file that it replaces. If there
-// was none, only the owner can read the new file, as CreateTemp made it.
+// was none, only the owner can read the new file, as CreateTemp made it, unless it is in a project.
 func (k *clientFile) copyOwnerAndMode(f *os.File) error {
+	if !k.exists && k.client.inProject {
+		return f.Chmod(0o644)
+	}
 	if !k.exists {
 		return nil
 	}
@@ -69,16 +72,24 @@ func lock(file string) (unlock func(), err error) {
 
 // makeFolders creates a folder and its missing parents. It returns the created folders, parents
 // first.
-func makeFolders(name string) ([]string, error) {
+func makeFolders(name string, mode fs.FileMode) ([]string, error) {
 	var missing []string
 	for folder := name; !pathExists(folder); folder = filepath.Dir(folder) {
 		missing = append(missing, folder)
 	}
 	slices.Reverse(missing)
-	if err := os.MkdirAll(name, 0o700); err != nil {
+	if err := os.MkdirAll(name, mode); err != nil {
 		return nil, fmt.Errorf("create the folder %s: %w", name, err)
 	}
 	return missing, nil
+}
+
+// folderMode returns the mode of a new folder for the file of the client.
+func (c *Client) folderMode() fs.FileMode {
+	if c.inProject {
+		return 0o755
+	}
+	return 0o700
 }
 
 func pathExists(name string) bool {

@@ -33,14 +33,21 @@ type Client struct {
 	Title string   // product name
 	Notes []string // advice for the user, in sentences
 
+	// NeedsRoot means that the client starts servers in no folder of its own, so that an entry must
+	// name the workspace.
+	NeedsRoot bool
+
 	file        func(System) string // path of its configuration file
+	project     []string            // path of its file in a project; nil if it has none
+	projectNote string              // advice for that file
+	inProject   bool                // this is the client with the file of a project
 	in          format
 	stdio, http string // its values for "type"; "" if it has no such field
 	address     string // its field for a URL; "" if it supports none
 	token       string // its syntax for a variable in a header, with %s for the name
 	// command returns the client's own command line that adds a server, and links returns links
 	// that open the client to add it. Each is nil if the client has none.
-	command func(s Server, entry []field) []string
+	command func(c *Client, s Server, entry []field) []string
 	links   func(s Server, entry []field) []Link
 	// literal means that the client does not read environment variables, so that the token itself
 	// must be in its file.
@@ -78,6 +85,28 @@ func Find(name string) *Client {
 		return known[i]
 	}
 	return nil
+}
+
+// InProject returns the client with its file in a project, or nil if it reads none there.
+func (c *Client) InProject() *Client {
+	if c.project == nil {
+		return nil
+	}
+	own := *c
+	own.inProject, own.Notes, own.links = true, []string{c.projectNote}, nil
+	own.file = func(s System) string { return s.join(append([]string{s.Project}, c.project...)...) }
+	return &own
+}
+
+// IsInProject reports whether the file of the client is that of a project.
+func (c *Client) IsInProject() bool { return c.inProject }
+
+// Scope returns who the file is for: project or user, as the commands of clients call it.
+func (c *Client) Scope() string {
+	if c.inProject {
+		return "project"
+	}
+	return "user"
 }
 
 // NeedsToken reports whether the token itself must be written to the file of the client.
@@ -124,7 +153,7 @@ func (c *Client) Command(s Server) string {
 	if err != nil || c.command == nil {
 		return ""
 	}
-	return contract.ShellLine(c.command(s, entry)...)
+	return contract.ShellLine(c.command(c, s, entry)...)
 }
 
 // Links returns links that open the client to add the server. It returns nil if the client supports

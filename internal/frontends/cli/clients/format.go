@@ -3,7 +3,9 @@ package clients
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"unicode/utf8"
 )
 
@@ -13,6 +15,8 @@ type format interface {
 	language() string
 	// get returns the text of an entry and its parsed form. raw is nil if there is no entry.
 	get(text []byte, name string) (raw []byte, entry Entry, err error)
+	// names returns the names of the entries.
+	names(text []byte) ([]string, error)
 	// set replaces the entry of that name, or adds it after the others.
 	set(text []byte, name string, write func(style) []byte) ([]byte, error)
 	// update changes the fields of an entry that say how to reach the server, and keeps the fields
@@ -31,7 +35,19 @@ type format interface {
 type Entry struct {
 	Command string // "" for a server with a URL
 	URL     string
+	Root    string   // the workspace that the entry names; "" if it names none
 	others  []string // names of fields that the user added
+}
+
+// rootOf returns the workspace that the text of an entry names. Arguments look the same in JSON and
+// TOML.
+func rootOf(raw []byte) string {
+	found := regexp.MustCompile(`"--root",\s*("(?:[^"\\]|\\.)*")`).FindSubmatch(raw)
+	if found == nil {
+		return ""
+	}
+	root, _ := strconv.Unquote(string(found[1])) // an unusual text is not shown
+	return root
 }
 
 // connectionFields are the fields that say how to reach a server. Remit overwrites them.

@@ -15,6 +15,8 @@ type Change struct {
 	File   string // with symbolic links resolved
 	Backup string // path of the backup that this change makes; "" for none
 	Prior  PriorState
+	// The text of the entry before and after the change; "" if there was or is none.
+	Old, New string
 }
 
 // PriorState is the state of an entry before a change.
@@ -28,6 +30,7 @@ const (
 	// Removed; the file is as it was before Install, byte for byte.
 	Restored PriorState = "restored"
 	Removed  PriorState = "removed" // removed; changes that others made since Install are kept
+	Deleted  PriorState = "deleted" // removed, with the file, which had nothing else
 )
 
 // Plan returns the change that Install would make.
@@ -41,7 +44,8 @@ func (c *Client) Plan(file string, s Server) (Change, error) {
 }
 
 // Install adds the server to a file of the client, or updates its entry. It keeps every other byte,
-// and the fields that the user added to the entry. A backup is kept beside the file until Remove.
+// and the fields that the user added to the entry. A backup is kept beside the file until Remove,
+// except in a project, where it could be committed.
 func (c *Client) Install(file string, s Server) (Change, error) {
 	k, err := c.open(file, s.Name)
 	if err != nil {
@@ -50,7 +54,7 @@ func (c *Client) Install(file string, s Server) (Change, error) {
 	if _, change, err := k.planned(s); err != nil || change.Prior == Same {
 		return change, err
 	}
-	made, err := makeFolders(filepath.Dir(k.file))
+	made, err := makeFolders(filepath.Dir(k.file), k.client.folderMode())
 	if err != nil {
 		return Change{}, err
 	}
@@ -87,7 +91,35 @@ func (c *Client) Installed(file, name string) (Entry, bool, error) {
 	if err != nil {
 		err = fmt.Errorf("%s cannot be parsed at %w", k.file, err)
 	}
+	entry.Root = rootOf(raw)
 	return entry, raw != nil, err
+}
+
+// Found is an entry of Remit in a file.
+type Found struct {
+	Name string
+	Entry
+}
+
+// Entries returns the entries of Remit in a file of the client: those that start a program named
+// remit, and the one named remit.
+func (c *Client) Entries(file string) ([]Found, error) {
+	k, err := c.open(file, "")
+	if err != nil {
+		return nil, err
+	}
+	names, err := c.in.names(k.text)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be parsed at %w", k.file, err)
+	}
+	var list []Found
+	for _, name := range names {
+		entry, found, err := c.Installed(file, name)
+		if err == nil && found && (name == "remit" || entry.startsRemit()) {
+			list = append(list, Found{name, entry})
+		}
+	}
+	return list, nil
 }
 
 // clientFile is the configuration file of a client, as it was read.
@@ -106,6 +138,9 @@ const maxFile = 64 << 20
 // open reads a file, which need not exist.
 func (c *Client) open(file, name string) (*clientFile, error) {
 	k := &clientFile{client: c, name: name, file: file}
+	if err := c.checkLinks(file); err != nil {
+		return nil, err
+	}
 	info, err := os.Lstat(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return k, nil
@@ -129,6 +164,20 @@ func (c *Client) open(file, name string) (*clientFile, error) {
 	}
 	k.exists, k.info = true, info
 	return k, nil
+}
+
+// checkLinks rejects a link in the place of a file of a project, or of its folder: a clone could
+// lead to any file of the user with it.
+func (c *Client) checkLinks(file string) error {
+	if !c.inProject {
+		return nil
+	}
+	for _, name := range []string{filepath.Dir(file), file}[2-min(len(c.project), 2):] {
+		if info, err := os.Lstat(name); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return fmt.Errorf("%s is a link, which could lead out of the project; remove it and try again", name)
+		}
+	}
+	return nil
 }
 
 // explain adds the file and the next step to a SyntaxError.
@@ -158,10 +207,15 @@ func (k *clientFile) planned(s Server) ([]byte, Change, error) {
 	case raw != nil:
 		change.Prior = Different
 	}
+	now, _, err := k.client.in.get(after, s.Name)
+	if err != nil {
+		return nil, change, k.explain(err)
+	}
+	change.Old, change.New = string(raw), string(now)
 	if err := k.checkIntended(entry); err != nil {
 		return nil, change, err
 	}
-	if k.exists && !k.hasBackup(change.Prior) {
+	if k.exists && !k.client.inProject && !k.hasBackup(change.Prior) {
 		change.Backup = k.backup()
 	} else if len(entry.others) > 0 && !entry.sameKind(s) {
 		return nil, change, fmt.Errorf("%s was not changed: the present entry %s has the fields %s, which would be "+
@@ -194,8 +248,12 @@ func (k *clientFile) checkIntended(entry Entry) error {
 // isOurs reports whether an entry may be Remit's: it starts a program named remit, or there is a
 // backup or marker of Install. An entry with a URL may always be Remit's.
 func (k *clientFile) isOurs(entry Entry) bool {
-	program := strings.TrimSuffix(filepath.Base(entry.Command), ".exe")
-	return entry.Command == "" || program == "remit" || pathExists(k.backup()) || pathExists(k.marker())
+	return entry.Command == "" || entry.startsRemit() || pathExists(k.backup()) || pathExists(k.marker())
+}
+
+// startsRemit reports whether an entry starts a program named remit.
+func (e *Entry) startsRemit() bool {
+	return strings.TrimSuffix(filepath.Base(e.Command), ".exe") == "remit"
 }
 
 // backup and marker return the paths of the backup of a file and of the note that Install created
@@ -206,6 +264,9 @@ func (k *clientFile) marker() string { return k.file + "." + k.name + "-made" }
 // writeBackup writes the backup or the marker. undo, which is valid even after an error, removes it
 // again. An older backup is not replaced if the entry exists: it is from before the first Install.
 func (k *clientFile) writeBackup(made []string, was PriorState) (undo func() error, err error) {
+	if k.client.inProject {
+		return func() error { return nil }, nil
+	}
 	if !k.exists {
 		text := "Remit made the file beside this one, and these folders for it.\n" + strings.Join(made, "\n")
 		undo = func() error { return removeIfExists(k.marker()) }
@@ -233,104 +294,4 @@ func (k *clientFile) writeNew(name string, text []byte) error {
 		err = errors.Join(err, keepOwner(f, k.info))
 	}
 	return errors.Join(err, f.Sync(), f.Close())
-}
-
-// Remove removes the server from a file. If nobody changed the rest of the file, it is then as it
-// was before Install, byte for byte. Changes by others are kept.
-func (c *Client) Remove(file, name string) (Change, error) {
-	if err := checkName(name); err != nil {
-		return Change{}, err
-	}
-	k, err := c.open(file, name)
-	if err != nil {
-		return Change{}, err
-	}
-	if !k.exists {
-		return Change{File: k.file, Prior: Absent}, nil
-	}
-	was, folders, err := c.removeLocked(k.file, name)
-	for i := len(folders) - 1; i >= 0 && err == nil; i-- {
-		_ = os.Remove(folders[i]) // fails if others have stored files there
-	}
-	return Change{File: k.file, Prior: was}, err
-}
-
-// removeLocked removes the entry under the lock. It returns the folders that Install created and
-// that can be removed.
-func (c *Client) removeLocked(file, name string) (was PriorState, folders []string, err error) {
-	unlock, err := lock(file)
-	if err != nil {
-		return Absent, nil, err
-	}
-	defer unlock()
-	k, err := c.open(file, name)
-	if err != nil {
-		return Absent, nil, err
-	}
-	raw, entry, err := c.in.get(k.text, name)
-	was = Absent
-	if err == nil && raw != nil {
-		err = k.checkIntended(entry)
-	}
-	if err == nil && raw != nil {
-		was, folders, err = k.removeEntry(raw)
-	}
-	if err != nil {
-		return was, nil, k.explain(err)
-	}
-	return was, folders, errors.Join(removeIfExists(k.backup()), removeIfExists(k.marker()))
-}
-
-// removeEntry removes the entry with the text raw.
-func (k *clientFile) removeEntry(raw []byte) (PriorState, []string, error) {
-	in := k.client.in
-	before, err := os.ReadFile(k.backup())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return Absent, nil, fmt.Errorf("%s was not changed, because its backup cannot be read: %w", k.file, err)
-	}
-	hasBackup := err == nil
-	isMade := !hasBackup && pathExists(k.marker())
-	if hasBackup || isMade {
-		again, err := in.set(before, k.name, func(style) []byte { return raw })
-		switch isUntouched := err == nil && bytes.Equal(again, k.text); {
-		case isUntouched && isMade:
-			folders, err := k.removeCreated()
-			return Restored, folders, err
-		case isUntouched:
-			return Restored, nil, k.replace(before)
-		}
-	}
-	after, err := k.without(before, hasBackup || isMade)
-	if err != nil {
-		return Removed, nil, err
-	}
-	return Removed, nil, k.replace(after)
-}
-
-// without returns the text without the entry, or with the entry that was there before Install.
-func (k *clientFile) without(before []byte, isKnown bool) ([]byte, error) {
-	in := k.client.in
-	if old, _, err := in.get(before, k.name); err == nil && old != nil {
-		return in.set(k.text, k.name, func(style) []byte { return old })
-	}
-	return in.remove(k.text, k.name, !isKnown || in.holds(before))
-}
-
-// removeCreated removes a file that Install created, and returns the folders that Install created.
-func (k *clientFile) removeCreated() ([]string, error) {
-	list, err := os.ReadFile(k.marker())
-	if err != nil {
-		return nil, fmt.Errorf("read the list of created folders: %w", err)
-	}
-	if err := os.Remove(k.file); err != nil {
-		return nil, fmt.Errorf("remove the created file: %w", err)
-	}
-	var folders []string
-	for _, folder := range strings.Split(string(list), "\n")[1:] {
-		// Accept only parents of the file.
-		if beneath, err := filepath.Rel(folder, k.file); err == nil && filepath.IsLocal(beneath) {
-			folders = append(folders, folder)
-		}
-	}
-	return folders, nil
 }

@@ -115,6 +115,17 @@ func (f jsonFile) get(text []byte, name string) ([]byte, Entry, error) {
 	return text[value.StartOffset:value.EndOffset], entry, nil
 }
 
+func (f jsonFile) names(text []byte) (names []string, err error) {
+	_, servers, err := f.servers(text)
+	if err != nil || servers == nil {
+		return nil, err
+	}
+	for _, m := range members(servers) {
+		names = append(names, m.Name.Value.(hujson.Literal).String())
+	}
+	return names, nil
+}
+
 func (f jsonFile) set(text []byte, name string, write func(style) []byte) ([]byte, error) {
 	j, servers, err := f.servers(text)
 	if err != nil {

@@ -12,12 +12,14 @@ import (
 var known = []*Client{
 	{ // As "claude mcp add" of 2.1.325 writes it at user scope. CLAUDE_CONFIG_DIR moves the file.
 		Name: "claude-code", Title: "Claude Code",
-		Notes: []string{"The entry is for all your projects (user scope).", "Type /mcp in Claude Code to see the server."},
-		file:  func(s System) string { return s.join(s.variable("CLAUDE_CONFIG_DIR", s.Home), ".claude.json") },
-		in:    jsonFile{"mcpServers"},
-		stdio: "stdio", http: "http", address: "url", token: "${%s}",
-		command: func(s Server, _ []field) []string {
-			line := []string{"claude", "mcp", "add", "--scope", "user"}
+		Notes:       []string{"The entry is for all your projects (user scope).", "Type /mcp in Claude Code to see the server."},
+		file:        func(s System) string { return s.join(s.variable("CLAUDE_CONFIG_DIR", s.Home), ".claude.json") },
+		project:     []string{".mcp.json"},
+		projectNote: "Claude Code asks each person once whether to use the servers of the project. Type /mcp in Claude Code to see it.",
+		in:          jsonFile{"mcpServers"},
+		stdio:       "stdio", http: "http", address: "url", token: "${%s}",
+		command: func(c *Client, s Server, _ []field) []string {
+			line := []string{"claude", "mcp", "add", "--scope", c.Scope()}
 			if s.URL == "" {
 				return append(append(line, s.Name, "--", s.Command), s.Args...)
 			}
@@ -32,15 +34,18 @@ var known = []*Client{
 				"some Windows editions use another file.",
 			"This file supports only servers that Claude Desktop starts itself; add URLs in its settings under Connectors.",
 		},
-		file: func(s System) string { return s.join(s.settings(), "Claude", "claude_desktop_config.json") },
-		in:   jsonFile{"mcpServers"},
+		file:      func(s System) string { return s.join(s.settings(), "Claude", "claude_desktop_config.json") },
+		NeedsRoot: true,
+		in:        jsonFile{"mcpServers"},
 	},
 	{ //nolint:gosec // token is the syntax for a variable. cursor.com/docs/context/mcp and /docs/mcp/install-links, November 2026
 		Name: "cursor", Title: "Cursor",
-		Notes: []string{"The server is listed in Cursor's settings under MCP, where it can be switched on and off."},
-		file:  func(s System) string { return s.join(s.Home, ".cursor", "mcp.json") },
-		in:    jsonFile{"mcpServers"},
-		stdio: "stdio", address: "url", token: "${env:%s}",
+		Notes:       []string{"The server is listed in Cursor's settings under MCP, where it can be switched on and off."},
+		file:        func(s System) string { return s.join(s.Home, ".cursor", "mcp.json") },
+		project:     []string{".cursor", "mcp.json"},
+		projectNote: "The server is listed in Cursor's settings under MCP, where it can be switched on and off.",
+		in:          jsonFile{"mcpServers"},
+		stdio:       "stdio", address: "url", token: "${env:%s}",
 		links: func(s Server, entry []field) []Link {
 			config := base64.StdEncoding.EncodeToString(compactJSON(entry))
 			query := "?name=" + url.QueryEscape(s.Name) + "&config=" + url.QueryEscape(config)
@@ -56,10 +61,17 @@ var known = []*Client{
 			"The entry is for all your folders, in the default profile. " +
 				"\"MCP: List Servers\" in the command palette starts it and shows its output.",
 		},
-		file:  func(s System) string { return s.join(s.settings(), "Code", "User", "mcp.json") },
-		in:    jsonFile{"servers"},
-		stdio: "stdio", http: "http", address: "url", token: "${env:%s}",
-		command: func(s Server, entry []field) []string { return []string{"code", "--add-mcp", named(s, entry)} },
+		file:        func(s System) string { return s.join(s.settings(), "Code", "User", "mcp.json") },
+		project:     []string{".vscode", "mcp.json"},
+		projectNote: "\"MCP: List Servers\" in the command palette starts the server and shows its output.",
+		in:          jsonFile{"servers"},
+		stdio:       "stdio", http: "http", address: "url", token: "${env:%s}",
+		command: func(c *Client, s Server, entry []field) []string {
+			if c.inProject { // the command knows only the user's file
+				return nil
+			}
+			return []string{"code", "--add-mcp", named(s, entry)}
+		},
 		links: func(s Server, entry []field) []Link {
 			whole := component(named(s, entry))
 			query := "/redirect/mcp/install?name=" + url.QueryEscape(s.Name) + "&config=" + component(string(compactJSON(entry)))
@@ -73,10 +85,11 @@ var known = []*Client{
 	},
 	{ //nolint:gosec // as above. docs.windsurf.com/windsurf/cascade/mcp, November 2026
 		Name: "windsurf", Title: "Windsurf",
-		Notes:   []string{"Press the refresh button of the MCP panel in Cascade to reload the file."},
-		file:    func(s System) string { return s.join(s.Home, ".codeium", "windsurf", "mcp_config.json") },
-		in:      jsonFile{"mcpServers"},
-		address: "serverUrl", token: "${env:%s}",
+		Notes:     []string{"Press the refresh button of the MCP panel in Cascade to reload the file."},
+		file:      func(s System) string { return s.join(s.Home, ".codeium", "windsurf", "mcp_config.json") },
+		NeedsRoot: true,
+		in:        jsonFile{"mcpServers"},
+		address:   "serverUrl", token: "${env:%s}",
 	},
 	{ // As "codex mcp add" of 0.166.0 writes it. CODEX_HOME moves the file.
 		Name: "codex", Title: "Codex",
@@ -84,11 +97,15 @@ var known = []*Client{
 		file: func(s System) string {
 			return s.join(s.variable("CODEX_HOME", s.join(s.Home, ".codex")), "config.toml")
 		},
-		in:      tomlFile{"mcp_servers"},
-		address: "url",
-		command: func(s Server, _ []field) []string {
+		project:     []string{".codex", "config.toml"},
+		projectNote: "Codex reads the file only in projects that you trust. Type /mcp in Codex to see the server.",
+		in:          tomlFile{"mcp_servers"},
+		address:     "url",
+		command: func(c *Client, s Server, _ []field) []string {
 			line := []string{"codex", "mcp", "add", s.Name}
 			switch {
+			case c.inProject: // the command knows only the user's file
+				return nil
 			case s.URL == "":
 				return append(append(line, "--", s.Command), s.Args...)
 			case s.TokenEnv == "":
@@ -103,11 +120,14 @@ var known = []*Client{
 			"The entry is for all your projects (user scope); Gemini CLI starts servers only in folders that you trust.",
 			"Type /mcp in Gemini CLI to see the server.",
 		},
-		file: func(s System) string { return s.join(s.Home, ".gemini", "settings.json") },
+		file:    func(s System) string { return s.join(s.Home, ".gemini", "settings.json") },
+		project: []string{".gemini", "settings.json"},
+		projectNote: "Gemini CLI reads the file only when you start it in this folder, not below, and only if you trust the folder. " +
+			"Type /mcp in Gemini CLI to see the server.",
 		in:   jsonFile{"mcpServers"},
 		http: "http", address: "url", token: "${%s}",
-		command: func(s Server, _ []field) []string {
-			line := []string{"gemini", "mcp", "add", "--scope", "user"}
+		command: func(c *Client, s Server, _ []field) []string {
+			line := []string{"gemini", "mcp", "add", "--scope", c.Scope()}
 			if s.URL == "" {
 				return append(append(line, s.Name, s.Command), s.Args...)
 			}
@@ -120,10 +140,12 @@ var known = []*Client{
 			"The server is listed in Zed's settings under AI, MCP Servers.",
 			"Zed does not read environment variables: with --token-env the token itself is written to its file.",
 		},
-		file:    func(s System) string { return s.join(s.zedSettings(), "settings.json") },
-		in:      jsonFile{"context_servers"},
-		literal: true,
-		address: "url",
+		file:        func(s System) string { return s.join(s.zedSettings(), "settings.json") },
+		project:     []string{".zed", "settings.json"},
+		projectNote: "Zed reads the file only in projects that you trust. The server is listed in its settings under AI, MCP Servers.",
+		in:          jsonFile{"context_servers"},
+		literal:     true,
+		address:     "url",
 	},
 }
 

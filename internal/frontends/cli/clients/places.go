@@ -11,6 +11,8 @@ type System struct {
 	OS   string // a value of runtime.GOOS
 	Home string
 	Env  func(string) (string, bool)
+	// Project is the folder of the project, for clients with a file there.
+	Project string
 }
 
 // NewSystem returns the System of the user, with the home folder from the environment. It returns
@@ -22,7 +24,7 @@ func NewSystem(goos string, env func(string) (string, bool)) (System, error) {
 	}
 	home, _ := env(variable)
 	if home == "" || !filepath.IsAbs(home) {
-		return System{}, fmt.Errorf("find the home folder: %s is not set to an absolute path", variable)
+		return System{OS: goos, Env: env}, fmt.Errorf("find the home folder: %s is not set to an absolute path", variable)
 	}
 	return System{OS: goos, Home: home, Env: env}, nil
 }

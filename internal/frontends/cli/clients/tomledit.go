@@ -94,6 +94,16 @@ func (f tomlFile) get(text []byte, name string) ([]byte, Entry, error) {
 	return raw, entry, err
 }
 
+func (f tomlFile) names(text []byte) (names []string, err error) {
+	all, err := scanTOML(text)
+	for _, t := range all {
+		if len(t.path) >= 2 && t.path[0] == f.key && !slices.Contains(names, t.path[1]) {
+			names = append(names, t.path[1])
+		}
+	}
+	return names, err
+}
+
 func (f tomlFile) set(text []byte, name string, write func(style) []byte) ([]byte, error) {
 	found, _, err := f.entry(text, name)
 	if err != nil {

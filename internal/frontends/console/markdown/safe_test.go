@@ -116,9 +116,9 @@ var hard = []string{
 	"    a\n", "\ta\n\n", "|", "|a", "|a|\n|-|\n", "|\n", "a\n", "a  \n", " ", "\n", "[a]: b\n", "[a]: b\n\n[a]", "[a]:", "[^1]: a\n", "http://", "http://a.b/(", "www.", "www.a.b)", "a@", "a@b.c ", "@", "<a@", "<http:", "<x ", "<x\n", "<div>\n", "<script>", "<?", "\x00", "\xff", "\r", "\u202e", "- [x] a\n", "\"", "'", "(", ")", "![a](b", "<img src=a ", "[a][", "][",
 }
 
-// TestLongTexts repeats each text, up to 1 MiB in full runs: quadratic time fails the test, and
+// TestHardTexts repeats each text, up to 1 MiB in full runs: quadratic time fails the test, and
 // unlimited depth crashes it.
-func TestLongTexts(t *testing.T) {
+func TestHardTexts(t *testing.T) {
 	maxSize := 1 << 16
 	if os.Getenv("REMIT_FULL") == "true" {
 		maxSize = 1 << 20

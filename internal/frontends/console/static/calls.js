@@ -11,7 +11,13 @@
   let numbers = null;
   let waiting = false;
 
-  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  // A token may be light-dark(), which only a property of an element resolves.
+  const colour = (name) => {
+    plots.style.color = `var(${name})`;
+    const resolved = getComputedStyle(plots).color;
+    plots.style.color = "";
+    return resolved;
+  };
   const span = (ms) => (ms === null || ms === undefined ? "–" : ms >= 1000 ? `${+(ms / 1000).toPrecision(3)} s` : ms >= 1 || ms === 0 ? `${+ms.toPrecision(3)} ms` : `${Math.round(ms * 1000)} µs`);
 
   // when formats the ticks of the time axis: the time, and the date where the day changes.

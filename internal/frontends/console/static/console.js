@@ -1,64 +1,7 @@
-// Keeps open pages up to date. Everything else works without it.
+// The menu, buttons that copy, and forms that are sent once.
 "use strict";
 
 (() => {
-  const body = document.body;
-  const seen = { approvals: body.dataset.approvals, calls: body.dataset.calls };
-  let source = null;
-  let retry = 0;
-
-  // changed makes the parts of the page that depend on a topic reload themselves.
-  const changed = (topic, mark) => {
-    if (seen[topic] === mark) return;
-    seen[topic] = mark;
-    body.dispatchEvent(new CustomEvent(topic));
-  };
-
-  const showWaiting = (count) => {
-    const none = count === "0";
-    document.title = (none ? "" : `(${count}) `) + body.dataset.title;
-    for (const badge of document.querySelectorAll("[data-waiting]")) {
-      badge.querySelector("[data-number]").textContent = count;
-      badge.hidden = none;
-    }
-    document.getElementById("announcement").textContent = none ? "No requests waiting for approval" : `${count} waiting for approval`;
-  };
-
-  const open = () => {
-    clearTimeout(retry);
-    if (source || document.hidden) return;
-    source = new EventSource("/console/events");
-    source.addEventListener("approvals", (event) => {
-      const data = JSON.parse(event.data);
-      if (seen.approvals !== data.mark) showWaiting(data.count);
-      changed("approvals", data.mark);
-    });
-    source.addEventListener("calls", (event) => changed("calls", JSON.parse(event.data).mark));
-    source.addEventListener("end", () => {
-      close();
-      document.getElementById("signed-out").hidden = false;
-      document.removeEventListener("visibilitychange", follow);
-    });
-    source.addEventListener("error", () => {
-      if (source && source.readyState === EventSource.CLOSED) {
-        close();
-        retry = setTimeout(open, 10000);
-      }
-    });
-  };
-
-  const close = () => {
-    clearTimeout(retry);
-    if (source) source.close();
-    source = null;
-  };
-
-  // A hidden page disconnects; it catches up when it is visible again.
-  const follow = () => (document.hidden ? close() : open());
-  document.addEventListener("visibilitychange", follow);
-  addEventListener("pagehide", close);
-  addEventListener("pageshow", follow);
-
   const menu = document.querySelector(".menu");
   menu?.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || !menu.open) return;
@@ -84,6 +27,38 @@
     const label = button.firstChild.textContent; // read it now: at a second click it may be "Copied"
     button.addEventListener("click", () => copy(button, label));
   }
+  // Keys. A page adds its own as remitKeys. None acts in a field, with Ctrl, Alt or Meta, while it is
+  // held down, or under a dialog; a person may switch all of them off.
+  const help = document.getElementById("keys");
+  const off = () => localStorage.getItem("keys") === "off";
+  const places = { i: "/console/approvals", o: "/", t: "/console/tasks", b: "/console/books" };
+  let going = 0; // when g was pressed
+  const find = () => document.querySelector("main [data-find], main input[type=search], main input[name=q]");
+  const keys = {
+    "?": () => help?.showModal(),
+    "/": () => (find() ? find().focus() : location.assign("/console/search")),
+    g: () => { going = Date.now(); },
+  };
+  document.addEventListener("keydown", (event) => {
+    const { key, target } = event;
+    if (event.ctrlKey || event.altKey || event.metaKey || event.repeat || off() || document.querySelector("dialog[open]")) return;
+    const page = window.remitKeys ?? {};
+    if (target.matches("input:not([type=checkbox]), select, textarea") && !(key === "Escape" && page.Escape)) return;
+    const place = Date.now() - going < 2000 && places[key];
+    going = 0;
+    if (place) return location.assign(place);
+    const act = page[key] ?? keys[key];
+    if (!act) return;
+    if (key !== "Escape") event.preventDefault();
+    act();
+  });
+  document.addEventListener("click", (event) => event.target.closest("[data-help]") && help?.showModal());
+  const use = document.querySelector("[data-keys]");
+  if (use) {
+    use.checked = !off();
+    use.addEventListener("change", () => localStorage.setItem("keys", use.checked ? "on" : "off"));
+  }
+
   // A form that changes something is sent only once, even if the button is pressed again.
   document.addEventListener("submit", (event) => {
     if (event.target.method !== "post") return;

@@ -111,11 +111,23 @@ func (p *Plan) relink(f File, text string) (changed string, links int) {
 }
 
 // whereTo returns the path in the book of a file or folder of the source. It also finds Markdown
-// files without their extension, since some authors omit it in links.
+// files without their extension, since some authors omit it in links, and by the HTML page that a
+// program makes of them.
 func (p *Plan) whereTo(source string) (place string, ok bool) {
 	if place, ok = p.places[source]; ok {
 		return place, true
 	}
-	place, ok = p.places[source+".md"]
-	return strings.TrimSuffix(place, ".md"), ok
+	if place, ok = p.places[source+".md"]; ok {
+		return strings.TrimSuffix(place, ".md"), true
+	}
+	for _, file := range markdown.PageSources(source) {
+		if place, ok = p.places[file]; !ok {
+			continue
+		}
+		if path.Base(file) == "README.md" && path.Base(source) == "index.html" {
+			return path.Join(path.Dir(place), "index.html"), true
+		}
+		return strings.TrimSuffix(place, path.Ext(place)) + ".html", true
+	}
+	return "", false
 }

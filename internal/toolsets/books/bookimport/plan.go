@@ -3,6 +3,7 @@
 package bookimport
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,6 @@ import (
 	"unicode/utf8"
 
 	"remit/internal/contract"
-	"remit/internal/search/markdown"
 )
 
 // Limits of a book, the same as those of the book tools.
@@ -30,7 +30,7 @@ type Plan struct {
 	Files   []File
 	Skipped []RejectedFile // files that are left out and need not be in the book
 	Failed  []RejectedFile // files that should be in the book but cannot be imported
-	Title   string         // the title found in the folder; "" if there is none
+	Title   string         // the title found in the folder or archive; "" if there is none
 
 	from    fs.FS
 	secrets *contract.SecretPolicy
@@ -54,6 +54,7 @@ type RejectedFile struct {
 // NewPlan plans the import of a folder, without the files that secrets denies. from may be a
 // *zip.Reader; NewPlan then refuses archives that look malicious or damaged.
 func NewPlan(ctx context.Context, from fs.FS, keepPlaces bool, secrets *contract.SecretPolicy) (*Plan, error) {
+	title := archiveTitle(from)
 	from, err := unpacked(ctx, from)
 	if err != nil {
 		return nil, err
@@ -70,7 +71,7 @@ func NewPlan(ctx context.Context, from fs.FS, keepPlaces bool, secrets *contract
 	if len(p.Files) == 0 && len(p.Failed) == 0 {
 		return nil, contract.Errorf(contract.Invalid, "It contains no files to import")
 	}
-	p.Title = p.title()
+	p.Title = cmp.Or(title, p.title())
 	return p, nil
 }
 
@@ -180,38 +181,4 @@ func readFailure(err error) string {
 		return "you have no permission to read it"
 	}
 	return "it cannot be read"
-}
-
-// title finds the title of the folder.
-func (p *Plan) title() string {
-	for _, name := range []string{"book.yaml", "README.md", "readme.md", "index.md", "lessons/README.md", "lessons/index.md"} {
-		if _, ok := p.places[name]; !ok {
-			continue
-		}
-		text, err := p.read(name, MaxMarkdown)
-		if err != nil || !utf8.Valid(text) {
-			continue
-		}
-		if title := titleIn(name, string(text)); title != "" {
-			return title
-		}
-	}
-	return ""
-}
-
-// titleIn returns the title of a text: that of its front matter, or else its first heading.
-func titleIn(name, text string) string {
-	if path.Ext(name) == ".yaml" {
-		text = "---\n" + text + "\n---\n"
-	}
-	d := markdown.Parse(text)
-	if fields, err := d.Front.Fields(); err == nil {
-		if title, ok := fields["title"].(string); ok && strings.TrimSpace(title) != "" {
-			return strings.TrimSpace(title)
-		}
-	}
-	if len(d.Headings) > 0 {
-		return d.Headings[0].Text
-	}
-	return ""
 }

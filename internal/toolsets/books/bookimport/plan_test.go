@@ -87,16 +87,16 @@ func TestPlaces(t *testing.T) {
 func TestLinksLeadToTheNewPlaces(t *testing.T) {
 	t.Parallel()
 	const text = "![a](img/a%20b.png \"A\") [b](../Week%202/b.md#Part) [c](<../Week 2/>) [d](c.md) [e](/img/top.png?x=1)\r\n" +
-		"[f](https://example.org/img/a.png) `[g](img/a%20b.png)` [h](missing.md) [i](../Week%202/b) <img src='img/a b.png'> [j](#x) [k](../../out.md)\n"
+		"[f](https://example.org/img/a.png) `[g](img/a%20b.png)` [h](missing.md) [i](../Week%202/b) [l](../Week%202/b.html#p) [m](../Week%202/index.html) [n](c.html) <img src='img/a b.png'> [j](#x) [k](../../out.md)\n"
 	const want = "![a](../../assets/images/a-b.png \"A\") [b](../Week-2/b.md#Part) [c](<../Week-2/>) [d](c.md) [e](../../assets/images/top.png?x=1)\r\n" +
-		"[f](https://example.org/img/a.png) `[g](img/a%20b.png)` [h](missing.md) [i](../Week-2/b) <img src='../../assets/images/a-b.png'> [j](#x) [k](../../out.md)\n"
-	p := makePlan(t, source("Week 1/a.md="+text, "Week 1/c.md", "Week 1/img/a b.png", "Week 2/b.md", "img/top.png", "out.md"), false)
+		"[f](https://example.org/img/a.png) `[g](img/a%20b.png)` [h](missing.md) [i](../Week-2/b) [l](../Week-2/b.html#p) [m](../Week-2/index.html) [n](c.html) <img src='../../assets/images/a-b.png'> [j](#x) [k](../../out.md)\n"
+	p := makePlan(t, source("Week 1/a.md="+text, "Week 1/c.md", "Week 1/img/a b.png", "Week 2/b.md", "Week 2/README.md", "img/top.png", "out.md"), false)
 	for _, f := range p.Files {
 		if f.From != "Week 1/a.md" {
 			continue
 		}
 		got, links, err := p.Markdown(f)
-		if err != nil || string(got) != want || links != 6 || f.Links != links || f.Size != int64(len(want)) {
+		if err != nil || string(got) != want || links != 8 || f.Links != links || f.Size != int64(len(want)) {
 			t.Errorf("%d links, %d planned, size %d, error %v\n%s\n%s", links, f.Links, f.Size, err, got, want)
 		}
 	}
@@ -224,6 +224,14 @@ func TestTitle(t *testing.T) {
 		"Of lessons":  source("lessons/README.md=# Of lessons", "x.md=# Other"),
 		"":            source("a.md=# Of a lesson"),
 		"YAML broken": source("book.yaml=title: [", "README.md=# YAML broken"),
+		"The Rust Book": source("book.toml=[book]\ntitle = \"The Rust Book\"\nauthors = [\"A\"]\n\n[output.html]\n", "src/ch01.md=# One",
+			"README.md=# Read me"),
+		"My Docs": source("mkdocs.yml=---\nsite_name: My Docs\nmarkdown_extensions:\n  - pymdownx.emoji:\n"+
+			"      emoji_index: !!python/name:material.extensions.emoji.twemoji\n", "README.md=# Read me"),
+		"Forecasting": source("_quarto.yml=project:\n  type: book\nbook:\n  title: Forecasting\n", "README.md=# Read me"),
+		"A site":      source("_quarto.yaml=website:\n  title: A site\n", "a.md"),
+		"Of README":   source("README.md=---\ntitle: Of README\n---\n# Other", "book.toml=[book]\ntitle = \"x\"\n"),
+		"No title":    source("book.toml=[book]\ntitle = 7\n", "mkdocs.yml=- x", "_quarto.yml=book: x", "Readme.md=# No title"),
 	} {
 		if got := makePlan(t, from, false).Title; got != want {
 			t.Errorf("the title is %q, want %q", got, want)

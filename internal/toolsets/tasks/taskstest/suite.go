@@ -39,6 +39,18 @@ func Suite(t *testing.T, open func(t *testing.T) tasks.Store) {
 		"revision":                                   revision,
 		"users who look alike":                       alikeUsers,
 		"two users":                                  twoUsers,
+		"lease":                                      lease,
+		"a lease that has ended":                     leaseEnds,
+		"lease at once goes to one":                  leaseAtOnce,
+		"next is the best task that is ready":        nextIsBest,
+		"next at once gives each task once":          nextAtOnce,
+		"waiting":                                    waiting,
+		"dependencies":                               dependencies,
+		"cycles":                                     cycles,
+		"a cycle with a deleted task":                deletedCycle,
+		"restore":                                    restore,
+		"restore at once":                            restoreAtOnce,
+		"previous":                                   previous,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)) })
 	}

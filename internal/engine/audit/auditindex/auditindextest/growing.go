@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"remit/internal/engine/audit"
 	"remit/internal/engine/audit/auditindex"
 )
@@ -62,6 +64,42 @@ func following(t *testing.T, s auditindex.Store) {
 	b.Add("t", "fay", "ok", 0)
 	if settled(t, b, x); total(t, x, auditindex.Filter{}) != 2 || x.Status().Err != nil {
 		t.Errorf("after the trouble: %+v", x.Status())
+	}
+}
+
+// newestCalls checks that Newest follows the successful calls of each tool, whoever makes them,
+// also if another process indexes them.
+func newestCalls(t *testing.T, s auditindex.Store) {
+	b := NewFolder()
+	x, other := indexOf(b, s), indexOf(b, s)
+	newest := func() map[string]auditindex.Position {
+		t.Helper()
+		settled(t, b, x)
+		got, err := x.Newest(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	if got := newest(); len(got) != 0 {
+		t.Errorf("without calls: %v", got)
+	}
+	b.Add("tasks/add_task", "ann", "ok", time.Second)
+	b.Add("tasks/list_tasks", "ann", "ok", time.Second)
+	first := newest()
+	if len(first) != 2 {
+		t.Fatalf("got %v, want two tools", first)
+	}
+	b.Add("tasks/add_task", "ann", "conflict", time.Second)
+	b.Add("books/new", "ann", "denied", time.Second)
+	if diff := cmp.Diff(first, newest()); diff != "" {
+		t.Errorf("after failures (-want +got):\n%s", diff)
+	}
+	b.Add("tasks/add_task", "bob", "ok", time.Second)
+	settled(t, b, other)
+	second := newest()
+	if second["tasks/add_task"] == first["tasks/add_task"] || second["tasks/list_tasks"] != first["tasks/list_tasks"] {
+		t.Errorf("got %v after %v", second, first)
 	}
 }
 

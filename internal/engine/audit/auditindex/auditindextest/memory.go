@@ -89,6 +89,19 @@ func (m *Memory) Kinds(context.Context) (map[int64]auditindex.KnownKind, error) 
 	return kinds, nil
 }
 
+// Newest implements auditindex.Store.
+func (m *Memory) Newest(context.Context) (map[string]auditindex.Position, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	newest := map[string]auditindex.Position{}
+	for i := range m.calls {
+		if c := &m.calls[i]; c.Outcome == "ok" && byPosition(newest[c.Tool], c.Position) < 0 {
+			newest[c.Tool] = c.Position
+		}
+	}
+	return newest, nil
+}
+
 func byPosition(a, b auditindex.Position) int {
 	return cmp.Or(cmp.Compare(a.Day, b.Day), cmp.Compare(a.Offset, b.Offset))
 }

@@ -29,6 +29,7 @@ func Suite(t *testing.T, open func(t *testing.T) func() auditindex.Store) {
 		"backlog":                    backlog,
 		"names of any bytes":         oddNames,
 		"long periods":               longPeriods,
+		"newest calls":               newestCalls,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)()) })
 	}
