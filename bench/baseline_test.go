@@ -177,8 +177,7 @@ func compareArchives(t *testing.T, older string) {
 func compareStarts(t *testing.T, older string) {
 	t.Helper()
 	for _, build := range []string{older, program(t, remitSource)} {
-		dir := t.TempDir()
-		start := minStart(t, 40, helloQuestion, func() *exec.Cmd { return exec.Command(build, "stdio", "--root", dir) })
+		start := minStarts(t, 40, helloQuestion, func() *exec.Cmd { return remitOf(t, build, "stdio") })[0]
 		stdio := startStdio(t, remitOf(t, build, "stdio"))
 		if err := stdio.once(helloQuestion); err != nil {
 			t.Fatal(err)
