@@ -212,6 +212,9 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	if !store.isShared() {
 		a.tips = &tipKeeper{
 			records: a.storage.audit, keys: a.keys.Workspace(a.anchor.root), folder: placeOfRecords(s.Data), place: data.check, now: a.clock.now, log: log,
+			hold: func(ctx context.Context) (string, func() error, error) {
+				return holdFiles(ctx, a.storage.audit, a.recordsFolder())
+			},
 		}
 	}
 	a.records = &anchoredRecords{

@@ -22,7 +22,16 @@ func (a *App) holdRecords(ctx context.Context, db *sqlstore.DB) (newest string, 
 		}
 		return "", hold.End, nil
 	}
-	days, err := a.storage.audit.Days(ctx)
+	return holdFiles(ctx, a.storage.audit, a.recordsFolder())
+}
+
+// recordsFolder returns the path of the folder of the records.
+func (a *App) recordsFolder() string { return filepath.Join(a.settings.Data, "audit") }
+
+// holdFiles is holdRecords for records in files. While they are held, all that is in them is whole:
+// the write of a batch has ended or was taken back.
+func holdFiles(ctx context.Context, records audit.Reader, folder string) (newest string, release func() error, err error) {
+	days, err := records.Days(ctx)
 	if err != nil {
 		return "", nil, err
 	}
@@ -34,7 +43,7 @@ func (a *App) holdRecords(ctx context.Context, db *sqlstore.DB) (newest string, 
 		return err
 	}
 	for _, day := range days[max(0, len(days)-2):] { // at midnight, some write to the day before
-		file, err := os.Open(filepath.Join(a.settings.Data, "audit", audit.FileOf(day.Name)))
+		file, err := os.Open(filepath.Join(folder, audit.FileOf(day.Name)))
 		if err == nil {
 			err = lockWithin(ctx, file)
 		}

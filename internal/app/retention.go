@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
@@ -141,7 +140,7 @@ func (a *App) removeDays(ctx context.Context, days []string) error {
 	if a.database.isShared() {
 		return a.database.records.Drop(ctx, days)
 	}
-	path := filepath.Join(a.settings.Data, "audit")
+	path := a.recordsFolder()
 	folder, err := os.OpenRoot(path)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -25,8 +26,9 @@ const tipInterval = time.Second
 type tipKeeper struct {
 	records audit.Reader
 	keys    *keyfolder.Workspace
-	folder  string       // of the records, as Tip.Place has it
-	place   func() error // returns an error if the folder of the records is gone
+	folder  string                                                                 // of the records, as Tip.Place has it
+	hold    func(context.Context) (newest string, release func() error, err error) // see holdFiles
+	place   func() error                                                           // returns an error if the folder of the records is gone
 	now     func() time.Time
 	log     *slog.Logger
 
@@ -101,15 +103,18 @@ func (k *tipKeeper) keep() error {
 	return k.keys.SetTip(newest)
 }
 
-// newest returns the Tip of the last record in the files, or the zero Tip if they have none.
+// newest returns the Tip of the last record in the files, or the zero Tip if they have none. It waits
+// until the records that are being written are stored: if the disk is full, they are taken back.
 func (k *tipKeeper) newest(ctx context.Context) (t keyfolder.Tip, err error) {
-	days, err := k.records.Days(ctx)
-	if err != nil || len(days) == 0 {
+	day, release, err := k.hold(ctx)
+	if err != nil {
 		return t, err
 	}
-	day := days[len(days)-1].Name
-	lines, err := k.records.Before(ctx, day, math.MaxInt64, 1)
-	if err != nil || len(lines) == 0 {
+	var lines []audit.Line
+	if day != "" {
+		lines, err = k.records.Before(ctx, day, math.MaxInt64, 1)
+	}
+	if err = errors.Join(err, release()); err != nil || len(lines) == 0 {
 		return t, err
 	}
 	return keyfolder.Tip{Place: k.folder, Day: day, End: lines[0].Next, Hash: audit.HashOf(lines[0].Text)}, nil

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -41,6 +42,7 @@ func TestTipWhileRunning(t *testing.T) {
 			records: audit.Folder{FS: os.DirFS(dir)}, keys: keys.Workspace(dir), now: time.Now, log: slog.New(slog.DiscardHandler),
 			folder: placeOfRecords(dir), place: func() error { return place },
 		}
+		k.holdIn(dir)
 		for n := range 3 {
 			add(n)
 		}
@@ -102,6 +104,7 @@ func TestTipKeepsNewestTime(t *testing.T) {
 	k := &tipKeeper{
 		records: audit.Folder{FS: os.DirFS(dir)}, keys: keys.Workspace(dir), log: slog.New(slog.DiscardHandler), place: func() error { return nil },
 	}
+	k.holdIn(dir)
 	for _, tc := range []struct{ now, want time.Time }{{noon, noon}, {noon.Add(-time.Hour), noon}, {noon.Add(time.Hour), noon.Add(time.Hour)}} {
 		k.now = func() time.Time { return tc.now }
 		if err := k.keep(); err != nil {
@@ -110,5 +113,39 @@ func TestTipKeepsNewestTime(t *testing.T) {
 		if tip, err := k.keys.Tip(); err != nil || tip.Time != tc.want.Unix() {
 			t.Errorf("at %s: %+v, %v", tc.now, tip, err)
 		}
+	}
+}
+
+// holdIn makes the keeper hold the records in a folder.
+func (k *tipKeeper) holdIn(dir string) {
+	k.hold = func(ctx context.Context) (string, func() error, error) { return holdFiles(ctx, k.records, dir) }
+}
+
+// TestTipWithoutUnstoredRecords checks that a record that is taken back, because the disk is full,
+// never becomes the tip.
+func TestTipWithoutUnstoredRecords(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "2026-01-09.jsonl")
+	stored := audit.Seal(audit.InitialHash, []byte(`{"time":"2026-01-09T12:00:00.000000Z"}`))
+	unstored := audit.Seal(audit.HashOf(stored), []byte(`{"time":"2026-01-09T12:00:01.000000Z"}`))
+	if err := os.WriteFile(file, fmt.Appendf(nil, "%s\n%s\n", stored, unstored), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	keys := keyfolder.Find(filepath.Join(t.TempDir(), "keys"), func(string) (string, bool) { return "", false })
+	if _, err := keys.Key(); err != nil {
+		t.Fatal(err)
+	}
+	k := &tipKeeper{
+		records: audit.Folder{FS: os.DirFS(dir)}, keys: keys.Workspace(dir), log: slog.New(slog.DiscardHandler), now: time.Now,
+		place: func() error { return nil },
+		hold: func(context.Context) (string, func() error, error) { // the write of the second record ends
+			return "2026-01-09", func() error { return nil }, os.Truncate(file, int64(len(stored)+1))
+		},
+	}
+	if err := k.keep(); err != nil {
+		t.Fatal(err)
+	}
+	if tip, err := k.keys.Tip(); err != nil || tip.Hash != audit.HashOf(stored) {
+		t.Errorf("the tip is %+v, %v", tip, err)
 	}
 }
