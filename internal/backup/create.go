@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -120,6 +121,9 @@ func newFile(name string, created time.Time) (*fileTarget, error) {
 	file, err := os.OpenFile(name+".part", os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
 	if err == nil {
 		err = file.Chmod(0o600)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("the folder %s does not exist; create it, or name another file", filepath.Dir(name))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("create the archive: %w", err)
