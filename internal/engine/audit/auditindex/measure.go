@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"remit/internal/engine/audit"
 )
 
 // Percentiles are percentiles of durations: half of the calls took at most P50, and so on. They are
@@ -91,7 +93,7 @@ func newMeasure(t *counts, from, to time.Time, intervals int) *measure {
 			byName[kind.Tool] = at
 			m.tools = append(m.tools, Tool{Tool: kind.Tool})
 		}
-		m.kinds[id] = &measured{outcome: kind.Outcome, failed: IsFailure(kind.Outcome), tool: at}
+		m.kinds[id] = &measured{outcome: kind.Outcome, failed: audit.IsFailure(kind.Outcome), tool: at}
 	}
 	if intervals > 0 && m.to > m.from {
 		m.width = max((m.to-m.from+int64(intervals)-1)/int64(intervals), 1)
