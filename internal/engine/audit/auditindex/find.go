@@ -15,6 +15,7 @@ import (
 
 // Entry is a call with all that its records say.
 type Entry struct {
+	Call
 	Record jsontree.Value // with its id
 	// Changes are the records that announced changes which the call was about to make, oldest first.
 	Changes []jsontree.Value
@@ -68,7 +69,7 @@ func (x *Index) lookup(ctx context.Context, f Filter, cursor string, limit int) 
 			continue // it was dropped
 		}
 		if record, call, ok := parse(c.Day, &lines[0]); ok {
-			found.Entries = append(found.Entries, Entry{Record: withID(record, call.ID())})
+			found.Entries = append(found.Entries, Entry{Call: call, Record: withID(record, call.ID())})
 		}
 	}
 	return found, nil
@@ -114,7 +115,7 @@ func (x *Index) search(ctx context.Context, f Filter, cursor string, limit int) 
 		}
 	}
 	for i := range l.found {
-		found.Entries = append(found.Entries, Entry{Record: l.found[i]})
+		found.Entries = append(found.Entries, Entry{Call: l.calls[i], Record: l.found[i]})
 	}
 	return found, nil
 }

@@ -53,6 +53,7 @@ type latest struct {
 	next   map[string]int64 // up to which place each day is indexed
 	ended  map[string]bool  // the calls whose last record was read
 
+	calls   []Call // those of found
 	before  prefilter
 	left    int       // how many lines may be read; negative for all
 	at      Position  // the last line that was read
@@ -159,7 +160,8 @@ func (l *latest) add(ctx context.Context, day string, line *audit.Line) error {
 			return err
 		}
 	}
-	l.found = append(l.found, withID(record, idOf(call.Position, call.Mark)))
+	l.found = append(l.found, withID(record, call.ID()))
+	l.calls = append(l.calls, call)
 	return nil
 }
 

@@ -3,6 +3,7 @@ package auditindex
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -48,7 +49,7 @@ func (x *Index) Measure(ctx context.Context, f Filter, intervals int) (Measures,
 		return Measures{}, err
 	}
 	if f.From.IsZero() {
-		if f.From, err = t.store.First(ctx); err != nil || f.From.IsZero() {
+		if f.From, err = t.store.First(ctx, slices.Sorted(maps.Keys(t.kinds))); err != nil || f.From.IsZero() {
 			return Measures{}, err
 		}
 	}

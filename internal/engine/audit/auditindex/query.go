@@ -130,12 +130,12 @@ func (t *counts) sums(f *Filter) (s Sums) {
 			outcomes[kind.Outcome] += n
 		}
 	}
-	s.Names = Names{ranked(tools), ranked(callers), ranked(frontends), ranked(outcomes)}
+	s.Names = Names{Ranked(tools), Ranked(callers), Ranked(frontends), Ranked(outcomes)}
 	return s
 }
 
-// ranked sorts names by number of calls.
-func ranked(calls map[string]int) (list []Count) {
+// Ranked sorts names by number of calls.
+func Ranked(calls map[string]int) (list []Count) {
 	for name, n := range calls {
 		list = append(list, Count{name, n})
 	}
