@@ -44,7 +44,7 @@ func agentFixture(t *testing.T) *fixture {
 	return c
 }
 
-var entryStart = regexp.MustCompile(`<li class="entry"`)
+var entryStart = regexp.MustCompile(`<li class="moment"`)
 
 // entries returns the entries of a page, as HTML.
 func entriesIn(body string) []string {

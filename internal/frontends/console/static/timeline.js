@@ -8,7 +8,7 @@
   const rest = 5000; // ms without a key or a pointer after which new calls are inserted
   const list = document.querySelector("#timeline");
   const button = news.querySelector("[data-take]");
-  const entries = (from) => new Set([...from.querySelectorAll(".entry")].map((entry) => entry.id));
+  const entries = (from) => new Set([...from.querySelectorAll(".moment")].map((entry) => entry.id));
   let active = 0; // when the person did something last
   let fresh = null;
   let timer = 0;
