@@ -138,11 +138,14 @@ func (c *Contract) Code(e *Error) string {
 	return cmp.Or(e.Code, c.Errors[e.Kind].Code)
 }
 
+// Message returns the words in which a caller is told of a failure.
+func (c *Contract) Message(e *Error) string { return c.Errors[e.Kind].words(e) }
+
 // Render returns the body that a caller gets for a failure. It leaves out Cause.
 func (c *Contract) Render(e *Error) []byte {
 	rule := c.Errors[e.Kind]
 	code := c.Code(e)
-	message := jsontree.Str(rule.words(e))
+	message := jsontree.Str(c.Message(e))
 	details := sentDetails(e, rule)
 	var body jsontree.Value
 	switch c.Shape {

@@ -114,6 +114,10 @@ func (w *work) record(result *Result, took time.Duration) *audit.Record {
 	} else {
 		r.Arguments = w.tool.Redacted(&w.call.Args)
 	}
+	if result.Err != nil && audit.IsFailure(r.Outcome) {
+		r.Code = w.tool.Code(result.Err)
+		r.Message = contract.Hide(w.tool.Message(result.Err), &w.call.Args, &r.Arguments)
+	}
 	w.effect.AddTo(r)
 	w.effect.Complete(r, result.Err == nil)
 	return r

@@ -90,6 +90,10 @@ func (r *request) conclude(ctx context.Context, size int, err error) error {
 		Duration:  took,
 		Bytes:     size,
 	}
+	if failure, ok := seen.(*contract.Error); ok { //nolint:errorlint // classify returns it unwrapped
+		given := jsontree.Str(r.value)
+		record.Code, record.Message = failure.Code, contract.Hide(failure.Message, &given, &name)
+	}
 	_ = r.engine.writeAudit(ctx, record, false) // writeAudit logs the error
 	info := telemetry.Call{Method: r.method, Connection: r.who.Connection}
 	// Telemetry does not get the names of resources, because they may name a person, nor unknown

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
+	"strings"
 	"time"
 
 	"remit/internal/contract/jsontree"
@@ -25,6 +26,10 @@ type Record struct {
 	Version   string // of the contract
 	Arguments jsontree.Value
 	Outcome   string // ok, replayed, asked, the kind of failure, Begun, or that of recovery
+	// Code and Message are those of the failure, as the caller got them. They are "" for a call
+	// that did not fail. Message is shortened, and credentials in it are replaced, when the record
+	// is written; what the arguments hide must not be in it. Older records lack both.
+	Code, Message string
 	// Approved says what let a call pass that needs approval: the id of the request that a person
 	// approved, ByRule, ByTerminal, or ByMode. It is "" for all other calls.
 	Approved string
@@ -157,6 +162,12 @@ func (r *Record) encode() []byte {
 	b = append(b, `,"arguments":`...)
 	b = r.appendArguments(b)
 	b = appendText(b, "outcome", r.Outcome)
+	if r.Code != "" {
+		b = appendText(b, "code", withoutSecret(r.Code))
+	}
+	if r.Message != "" {
+		b = appendText(b, "message", shortened(Mask(r.Message, "(redacted)")))
+	}
 	if r.Approved != "" {
 		b = appendText(b, "approved", r.Approved)
 	}
@@ -215,6 +226,17 @@ func appendTime(b []byte, t time.Time) []byte {
 	b = strconv.AppendInt(b[:point], 1_000_000+int64(t.Nanosecond()/1000), 10)
 	b[point] = '.' // replaces the 1, which keeps the zeros after it
 	return append(b, 'Z')
+}
+
+// maxMessage is how many bytes of an error message are recorded.
+const maxMessage = 512
+
+// shortened cuts a text to maxMessage.
+func shortened(text string) string {
+	if len(text) <= maxMessage {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxMessage], "") + "..."
 }
 
 func appendText(b []byte, key, value string) []byte {

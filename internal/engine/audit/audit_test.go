@@ -231,3 +231,32 @@ func ExampleBrokenError() {
 	fmt.Println(&audit.BrokenError{File: "2026-01-09.jsonl", Line: 3, Reason: "it was altered"})
 	// Output: 2026-01-09.jsonl line 3: it was altered
 }
+
+// TestErrorWords checks that records with the words of an error verify beside older ones, and that
+// these are short and hold no credential.
+func TestErrorWords(t *testing.T) {
+	k := write(t, 2)
+	log := &audit.Log{Storage: k}
+	for _, message := range []string{
+		`No "file" here`, "Token ghp_0123456789abcdefghijABCDEFGHIJ012345 is unknown", strings.Repeat("é", 1000),
+		"Words, then " + strings.Repeat("x", 490) + " sk-0123456789abcdefghij0123",
+	} {
+		if err := log.Write(t.Context(), &audit.Record{
+			Time: time.Date(2026, 1, 10, 11, 0, 0, 0, time.UTC), Tool: "demo/note", Outcome: "conflict", Code: "STALE", Message: message, Call: "C",
+		}, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := audit.Verify(t.Context(), audit.Folder{FS: k.files()}); err != nil || n != 8 {
+		t.Errorf("Verify = %d, %v; want 8, nil", n, err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(k.days["2026-01-10"])), "\n")[2:]
+	for i, want := range []string{
+		`"code":"STALE","message":"No \"file\" here","call":"C"`, `"message":"Token ghp_(redacted) is unknown"`, strings.Repeat("é", 256) + `..."`,
+		`xxx sk-(redac..."`,
+	} {
+		if !strings.Contains(lines[i], want) || audit.CallOf([]byte(lines[i])) != "C" || !audit.Settles([]byte(lines[i])) {
+			t.Errorf("no %s in %s", want, lines[i])
+		}
+	}
+}

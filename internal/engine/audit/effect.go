@@ -46,6 +46,23 @@ const (
 // record of the same call follows it, or recovery adds one.
 const Begun = "begun"
 
+// IsFailure reports whether an outcome is that of a call that was rejected or failed. A call that
+// asks its client or waits for approval has not failed.
+func IsFailure(outcome string) bool {
+	switch outcome {
+	case "ok", "replayed", "asked", Begun, string(contract.Pending):
+		return false
+	}
+	return true
+}
+
+// HasChanged reports whether a record is that of a call that has changed something: it succeeded, or
+// it failed after that.
+func HasChanged(record *jsontree.Value) bool {
+	call, outcome, made := record.Field("call"), record.Field("outcome"), record.Field("made")
+	return call.Text != "" && (outcome.Text == "ok" || len(made.Members) > 0)
+}
+
 // NewEffect returns the effect of a call. r is the record of the call if it succeeds; writer stores
 // it.
 func NewEffect(r *Record, writer Writer) *Effect {
@@ -163,7 +180,8 @@ func (e *Effect) Committed() {
 func (e *Effect) Conclude(ctx context.Context, failed error) error {
 	r := e.record
 	if failed != nil {
-		r.Outcome = string(contract.AsError(failed).Kind)
+		failure := contract.AsError(failed)
+		r.Outcome, r.Code, r.Message = string(failure.Kind), failure.Code, failure.Message
 	}
 	e.Complete(&r, failed == nil)
 	err := e.writer.Write(ctx, &r, failed == nil && !r.InOutbox)

@@ -2,12 +2,10 @@ package cli
 
 import (
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -44,6 +42,8 @@ func (p *Program) auditList() *cobra.Command {
 	f.StringVar(&l.Tool, "tool", "", "only calls of this tool")
 	f.StringVar(&l.Caller, "caller", "", "only calls of this caller, such as agent:bot")
 	f.StringVar(&l.Outcome, "outcome", "", "only this outcome, such as ok, denied or unavailable")
+	f.StringVar(&l.Text, "text", "", "only calls with this text in an argument or in the error, in upper or lower case")
+	f.StringVar(&l.Session, "session", "", "only calls of this session, by its id in the records")
 	f.StringVar(&l.since, "since", "", "only calls from this time on: 30m, 12h, 7d, today, yesterday, 2026-01-31, \"2026-01-31 15:04\" or RFC 3339")
 	f.StringVar(&l.until, "until", "", "only calls before this time, or up to the end of this day")
 	f.BoolVarP(&l.follow, "follow", "f", false, "go on with new calls until Ctrl-C, oldest first")
@@ -204,27 +204,13 @@ func took(micros string) string {
 	return d.String()
 }
 
-// csvColumns are the members of a record in the CSV format, in order.
-var csvColumns = []string{
-	"time", "principal", "frontend", "client", "tool", "version", "outcome", "approved", "request", "call", "micros", "bytes", "id", "arguments",
-}
-
 // rowPrinter returns a function that prints one record at a time.
 func (l *auditListing) rowPrinter() func(jsontree.Value) error {
 	switch l.format {
 	case "json":
-		return func(r jsontree.Value) error {
-			_, err := l.Stdout.Write(append(r.Append(nil), '\n'))
-			return err
-		}
+		return auditindex.LinePrinter(l.Stdout)
 	case "csv":
-		w := csv.NewWriter(l.Stdout)
-		_ = w.Write(csvColumns) // the writer keeps the error
-		return func(r jsontree.Value) error {
-			_ = w.Write(csvCells(&r))
-			w.Flush()
-			return w.Error()
-		}
+		return auditindex.CSVPrinter(l.Stdout)
 	}
 	return func(r jsontree.Value) error {
 		t := table{}
@@ -232,25 +218,4 @@ func (l *auditListing) rowPrinter() func(jsontree.Value) error {
 		t.write(l.Stdout)
 		return nil
 	}
-}
-
-// csvCells returns a record as a row of CSV. A value that a spreadsheet would take for a formula
-// gets an apostrophe.
-func csvCells(r *jsontree.Value) []string {
-	cells := make([]string, len(csvColumns))
-	for i, column := range csvColumns {
-		value := r.Field(column)
-		switch {
-		case column == "frontend":
-			cells[i] = audit.FrontendOf(r)
-		case value.Kind == jsontree.Object:
-			cells[i] = string(value.Append(nil))
-		default:
-			cells[i] = value.Text
-		}
-		if cells[i] != "" && strings.ContainsRune("=+-@\t\r", rune(cells[i][0])) {
-			cells[i] = "'" + cells[i]
-		}
-	}
-	return cells
 }

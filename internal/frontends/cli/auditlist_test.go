@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine/audit/auditindex"
 )
@@ -46,19 +44,6 @@ func TestPastTimeUntil(t *testing.T) {
 		if err != nil || at.Format(time.RFC3339) != want {
 			t.Errorf("%q: %s, %v, want %s", text, at.Format(time.RFC3339), err, want)
 		}
-	}
-}
-
-// TestCSVCells checks that a spreadsheet does not take a value for a formula.
-func TestCSVCells(t *testing.T) {
-	t.Parallel()
-	r, err := jsontree.Parse([]byte(`{"time":"t","principal":"=1+1","face":"http","client":"-x","arguments":{"a":1},"micros":12,"id":"i"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []string{"t", "'=1+1", "http", "'-x", "", "", "", "", "", "", "12", "", "i", `{"a":1}`}
-	if diff := cmp.Diff(want, csvCells(&r)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -54,6 +54,9 @@ func rowOf(r approval.Request, now time.Time) requestRow {
 // Monogram returns two letters for the caller.
 func (r requestRow) Monogram() string { return monogram(r.Principal) }
 
+// Caller returns the caller as records name it.
+func (r requestRow) Caller() string { return r.request.Principal }
+
 // Colour returns the class with the colour of the caller.
 func (r requestRow) Colour() string { return colourOf(r.Principal) }
 

@@ -123,7 +123,11 @@ type chosen struct {
 func (v *visit) choose(q url.Values) (chosen, error) {
 	c := chosen{
 		Filter: auditindex.Filter{Tool: q.Get("tool"), Caller: q.Get("caller"), Outcome: q.Get("outcome")}, Via: q.Get("face"),
-		Live: q.Get("live") != "off", Times: q.Get("view") == "times", Cursor: q.Get("page"),
+		Live: q.Get("live") != "off" && q.Get("q") == "", Times: q.Get("view") == "times", Cursor: q.Get("page"),
+	}
+	c.Text = strings.TrimSpace(q.Get("q"))
+	if len(c.Text) > maxQuery {
+		return c, contract.Errorf(contract.Invalid, "q must have at most %d bytes", maxQuery)
 	}
 	switch c.Via {
 	case "":
@@ -154,6 +158,8 @@ type callsView struct {
 	Status auditindex.Status
 	Rows   []callRow
 	Pager  pager
+	// Reached is down to when calls were searched for a text, if more are left.
+	Reached time.Time
 	Tools  []toolTimes
 	Chart  *chart
 }
@@ -190,9 +196,12 @@ func (v *visit) callsView() (*callsView, error) {
 	}
 	_ = v.Calls.Refresh(v.r.Context()) // Status reports it
 	view.Status = v.Calls.Status()
-	if c.Times {
+	switch {
+	case c.Times:
 		err = v.times(view, c)
-	} else {
+	case c.Text != "":
+		err = v.search(view, c)
+	default:
 		err = v.list(view, c)
 	}
 	if c.Outcome != "" {
@@ -207,6 +216,25 @@ func unreadable(err error) error {
 		return err
 	}
 	return contract.Errorf(contract.Unavailable, "The audit records cannot be read right now; try again").Because(err)
+}
+
+// search adds the calls with a text to the view.
+func (v *visit) search(view *callsView, c chosen) error {
+	page, err := v.Calls.Page(v.r.Context(), c.Filter, "", 1) // for the names to choose from
+	if err != nil {
+		return unreadable(err)
+	}
+	found, err := v.Calls.Find(v.r.Context(), c.Filter, c.Cursor, callsPerPage)
+	if err != nil {
+		return unreadable(err)
+	}
+	calls := make([]auditindex.Call, len(found.Entries))
+	for i := range calls {
+		calls[i] = found.Entries[i].Call
+	}
+	view.Names, view.Rows, view.Reached = page.Names, v.rows(calls), found.Searched
+	_, view.Pager.Next = cursorLinks(view.URL, "page", found.Older)
+	return nil
 }
 
 // list adds the selected page of the list to the view.

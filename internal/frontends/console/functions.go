@@ -20,12 +20,14 @@ import (
 // functions returns the functions that every template may use.
 func (c *Console) functions() template.FuncMap {
 	return template.FuncMap{
+		"agent":        agentHref,
 		"ago":          func(at any) (template.HTML, error) { return ago(at, c.Now()) },
 		"at":           exactTag,
 		"asset":        assetURL,
 		"bytes":        byteCount,
 		"clientlink":   clientLink,
 		"clip":         clip,
+		"clock":        clockTag,
 		"codeline":     shownLine,
 		"dict":         dict,
 		"join":         strings.Join,
@@ -79,6 +81,15 @@ func exactTag(t time.Time) template.HTML {
 	// Safe: the parts are formatted times, which contain no markup.
 	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s" data-time="exact">%s</time>`, //nolint:gosec // see above
 		t.Format(time.RFC3339), exact, exact))
+}
+
+// clockTag returns a <time> element with the time of day in UTC, and the exact time in its title.
+// The script of the page replaces the text with the time of the reader's time zone.
+func clockTag(t time.Time) template.HTML {
+	t = t.UTC()
+	// Safe: the parts are formatted times, which contain no markup.
+	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s" data-time="clock">%s</time>`, //nolint:gosec // see above
+		t.Format(time.RFC3339), t.Format("Mon 2 Jan 2006, 15:04:05 UTC"), t.Format(time.TimeOnly)))
 }
 
 // distance describes the time between t and now, for example "5 min ago".

@@ -32,6 +32,7 @@ type related struct {
 // relatedRecord is one of the records that belong together.
 type relatedRecord struct {
 	ID, Part, Caller, Via, Tool, Outcome string
+	Principal                            string // the caller as it is recorded
 	Time                                 time.Time
 	Current                              bool // the page is about this record
 	Change                               *recordedChange
@@ -42,6 +43,7 @@ type recordedChange struct {
 	Verb, Name string
 	Href       string // a page that shows it; "" if there is none
 	State      string // "" if it was made
+	Detail     string // what else the record says: lines, size, versions
 }
 
 // related finds the records that belong to the record, call or approval request with an id.
@@ -69,7 +71,7 @@ func (v *visit) related(id string) (list related) {
 	for i := range records[list.More:] {
 		r := &records[list.More+i]
 		one := relatedRecord{
-			ID: textOf(r, "id"), Part: auditindex.PartOf(r), Caller: visible.Line(textOf(r, "principal")),
+			Principal: textOf(r, "principal"), ID: textOf(r, "id"), Part: auditindex.PartOf(r), Caller: visible.Line(textOf(r, "principal")),
 			Via:  visible.Line(strings.TrimSpace(audit.FrontendOf(r) + " " + textOf(r, "client"))),
 			Tool: visible.Line(audit.CurrentTool(textOf(r, "tool"))), Outcome: visible.Line(textOf(r, "outcome")),
 			Change: changeOf(r, last[textOf(r, "call")]),
@@ -124,11 +126,42 @@ func describeChange(effect *jsontree.Value) recordedChange {
 		} else if !remains {
 			verb = "delete"
 		}
-		return recordedChange{Verb: verb, Name: "task " + textOf(effect, "id")}
+		return recordedChange{Verb: verb, Name: "task " + textOf(effect, "id"), Href: "/console/tasks"}
 	case textOf(effect, "store") == audit.MemoryStore:
-		return recordedChange{Verb: op, Name: path, Href: "/console/memory?" + url.Values{"file": {path}}.Encode()}
+		return recordedChange{Verb: op, Name: path, Href: "/console/memory?" + url.Values{"file": {path}}.Encode(), Detail: sizeOf(effect)}
 	case inBook:
-		return recordedChange{Verb: op, Name: book + "/" + file, Href: shownChange(book, books.Change{Path: file, Version: version}).Diff}
+		return recordedChange{Verb: op, Name: book + "/" + file, Href: shownChange(book, books.Change{Path: file, Version: version}).Diff, Detail: versionsOf(effect)}
 	}
 	return recordedChange{Verb: op, Name: path}
+}
+
+// sizeOf says how many lines an entry of a memory file has, and how large it is.
+func sizeOf(effect *jsontree.Value) string {
+	lines, size := textOf(effect, "lines"), textOf(effect, "size")
+	if lines == "" {
+		return ""
+	}
+	unit := " lines, "
+	if lines == "1" {
+		unit = " line, "
+	}
+	return "+" + lines + unit + size + " B"
+}
+
+// versionsOf names the content before and after a change by the beginnings of their hashes.
+func versionsOf(effect *jsontree.Value) string {
+	short := func(key string) string {
+		hash := textOf(effect, key)
+		return hash[:min(len(hash), 7)]
+	}
+	switch before, after := short("old"), short("new"); {
+	case before == "" && after == "":
+		return ""
+	case before == "":
+		return "new, " + after
+	case after == "":
+		return before + ", deleted"
+	default:
+		return before + " → " + after
+	}
 }

@@ -91,14 +91,14 @@ func TestRelatedChanges(t *testing.T) {
 	v := &visit{Console: c.Console, r: httptest.NewRequest(http.MethodGet, "/", nil)}
 	diff := "/console/books/go/changes/" + strings.ReplaceAll(version, ".", "") + "/lessons/"
 	for call, want := range map[string][]recordedChange{
-		"ADD":    {{Verb: "add", Name: "task 7"}},
-		"DELETE": {{Verb: "delete", Name: "task 8"}},
-		"CHANGE": {{Verb: "change", Name: "task 9"}},
+		"ADD":    {{Verb: "add", Name: "task 7", Href: "/console/tasks"}},
+		"DELETE": {{Verb: "delete", Name: "task 8", Href: "/console/tasks"}},
+		"CHANGE": {{Verb: "change", Name: "task 9", Href: "/console/tasks"}},
 		"BOOK": {
-			{Verb: "write", Name: "go/lessons/a b.md", Href: diff + "a%20b.md"},
-			{Verb: "write", Name: "go/assets/x.png"},
-			{Verb: "write", Name: "go/lessons/c.md", State: "not made"},
-			{Verb: "write", Name: "go/lessons/d.md", Href: diff + "d.md", State: "unknown whether it was made"},
+			{Verb: "write", Name: "go/lessons/a b.md", Href: diff + "a%20b.md", Detail: "new, 00"},
+			{Verb: "write", Name: "go/assets/x.png", Detail: "new, 00"},
+			{Verb: "write", Name: "go/lessons/c.md", State: "not made", Detail: "new, 00"},
+			{Verb: "write", Name: "go/lessons/d.md", Href: diff + "d.md", State: "unknown whether it was made", Detail: "new, 00"},
 		},
 		"OPEN": {{Verb: "register", Name: "books/<b>/", State: "unknown whether it was made"}},
 	} {

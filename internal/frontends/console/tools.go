@@ -11,6 +11,7 @@ import (
 	"remit/internal/contract/export"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
+	"remit/internal/engine/audit"
 )
 
 func (v *visit) listTools() error {
@@ -33,6 +34,8 @@ type toolView struct {
 	Form       form
 	MayTry     bool // the visitor may call it
 	Filled     string
+	Repeated   string   // the id of the recorded call that the form is filled in from
+	Hidden     []string // its arguments that were not recorded
 	Tried      *trial
 	Snippets   snippets
 }
@@ -61,6 +64,11 @@ func (v *visit) showTool() error {
 	}
 	view := v.toolView(t)
 	view.prefill(v.r.URL.Query().Get("example"))
+	if id := v.r.URL.Query().Get("call"); id != "" {
+		if err := v.prefillCall(view, id); err != nil {
+			return err
+		}
+	}
 	if v.r.URL.Query().Get("as") == "json" && !view.Form.AsJSON {
 		view.Form.AsJSON, view.Form.JSON = true, "{}"
 	}
@@ -76,6 +84,23 @@ func (t *toolView) prefill(number string) {
 	}
 	t.Form.fill(&examples[n-1].Arguments)
 	t.Filled = examples[n-1].Title
+}
+
+// prefillCall fills the form with the arguments of a recorded call of the tool, as far as they were
+// recorded.
+func (v *visit) prefillCall(view *toolView, id string) error {
+	record, err := v.Calls.Record(v.r.Context(), id)
+	if err != nil {
+		return err
+	}
+	if audit.CurrentTool(textOf(&record.Value, "tool")) != view.ID {
+		return contract.Errorf(contract.Invalid, "The record %q is not of a call to %s", id, view.Tool.Name)
+	}
+	args := record.Value.Field("arguments")
+	known, hidden := recordedArguments(&args)
+	view.Form.fill(&known)
+	view.Repeated, view.Hidden = id, hidden
+	return nil
 }
 
 func (v *visit) toolView(t *engine.Tool) *toolView {

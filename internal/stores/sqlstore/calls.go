@@ -202,23 +202,25 @@ func slotOf(micros, width int64) int64 {
 	return micros / width
 }
 
-const firstHour = `
-SELECT slot FROM call_counts WHERE width = 3600 AND kind IN (SELECT id FROM call_kinds WHERE source = (` + sourceByName + `))
-ORDER BY slot LIMIT 1`
+const firstSlot = `SELECT slot FROM call_counts WHERE width = $1 AND slot >= $2 AND `
 
-// First implements auditindex.Store.
-func (s callIndex) First(ctx context.Context) (first time.Time, err error) {
-	hour, found, err := lookUp(ctx, s.db, "find the first call", firstHour, scanValue[int64], s.source)
+// First implements auditindex.Store. It finds the day, then the hour, then the call.
+func (s callIndex) First(ctx context.Context, kinds []int64) (first time.Time, err error) {
+	query := firstSlot + s.ofKinds(false, "$3") + ` ORDER BY slot LIMIT 1`
+	slot := func(width, from int64) (slot int64, found bool, err error) {
+		return lookUp(ctx, s.db, "find the first call", query, scanValue[int64], width, from, s.kindList(kinds))
+	}
+	day, found, err := slot(daySeconds, math.MinInt64)
 	if err != nil || !found {
 		return first, err
 	}
-	kinds, err := s.Kinds(ctx)
-	if err != nil {
+	hour, found, err := slot(hourSeconds, day*24)
+	if err != nil || !found {
 		return first, err
 	}
-	q := auditindex.Query{From: time.UnixMicro(hour * hourMicros), To: time.UnixMicro((hour + 1) * hourMicros)}
+	q := auditindex.Query{Kinds: kinds, From: time.UnixMicro(hour * hourMicros), To: time.UnixMicro((hour + 1) * hourMicros)}
 	err = s.Times(ctx, q, func(t auditindex.CallDuration) {
-		if _, ours := kinds[t.Kind]; ours && (first.IsZero() || t.At < first.UnixMicro()) {
+		if first.IsZero() || t.At < first.UnixMicro() {
 			first = time.UnixMicro(t.At).UTC()
 		}
 	})

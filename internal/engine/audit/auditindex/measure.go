@@ -3,9 +3,12 @@ package auditindex
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
+
+	"remit/internal/engine/audit"
 )
 
 // Percentiles are percentiles of durations: half of the calls took at most P50, and so on. They are
@@ -46,7 +49,7 @@ func (x *Index) Measure(ctx context.Context, f Filter, intervals int) (Measures,
 		return Measures{}, err
 	}
 	if f.From.IsZero() {
-		if f.From, err = t.store.First(ctx); err != nil || f.From.IsZero() {
+		if f.From, err = t.store.First(ctx, slices.Sorted(maps.Keys(t.kinds))); err != nil || f.From.IsZero() {
 			return Measures{}, err
 		}
 	}
@@ -91,7 +94,7 @@ func newMeasure(t *counts, from, to time.Time, intervals int) *measure {
 			byName[kind.Tool] = at
 			m.tools = append(m.tools, Tool{Tool: kind.Tool})
 		}
-		m.kinds[id] = &measured{outcome: kind.Outcome, failed: IsFailure(kind.Outcome), tool: at}
+		m.kinds[id] = &measured{outcome: kind.Outcome, failed: audit.IsFailure(kind.Outcome), tool: at}
 	}
 	if intervals > 0 && m.to > m.from {
 		m.width = max((m.to-m.from+int64(intervals)-1)/int64(intervals), 1)

@@ -14,16 +14,6 @@ import (
 // Failed is the Outcome of a filter for all calls that were rejected or failed.
 const Failed = "failed"
 
-// IsFailure reports whether Failed includes an outcome. A call that asks its client or waits for
-// approval has not failed.
-func IsFailure(outcome string) bool {
-	switch outcome {
-	case "ok", "replayed", "asked", audit.Begun, string(contract.Pending):
-		return false
-	}
-	return true
-}
-
 // Filter selects calls. An empty field matches all.
 type Filter struct {
 	Tool           string // set/name, or only the name
@@ -33,6 +23,11 @@ type Filter struct {
 	ExceptFrontend string    // a front end whose calls are left out
 	From           time.Time // the first instant
 	To             time.Time // the first instant that is too late
+	// Text is in the arguments of the call, or in the words of its failure. Upper and lower case of
+	// ASCII letters are the same. Only Latest, Find and Watch know this and the next two.
+	Text    string
+	Session string // the id of the connection of the call
+	Changes bool   // only calls that have changed something
 }
 
 func (f *Filter) fits(k *Kind) bool {
@@ -41,7 +36,7 @@ func (f *Filter) fits(k *Kind) bool {
 		(f.Caller == "" || f.Caller == k.Caller) &&
 		(f.Frontend == "" || f.Frontend == k.Frontend) &&
 		(f.ExceptFrontend == "" || f.ExceptFrontend != k.Frontend) &&
-		(f.Outcome == "" || f.Outcome == k.Outcome || f.Outcome == Failed && IsFailure(k.Outcome))
+		(f.Outcome == "" || f.Outcome == k.Outcome || f.Outcome == Failed && audit.IsFailure(k.Outcome))
 }
 
 // counts holds the kinds of calls in the index, with the number of calls of each.
@@ -124,7 +119,7 @@ func (t *counts) sums(f *Filter) (s Sums) {
 		}
 		if f.fits(&kind.Kind) {
 			s.Total += n
-			if IsFailure(kind.Outcome) {
+			if audit.IsFailure(kind.Outcome) {
 				s.Failed += n
 			}
 		}
@@ -135,12 +130,12 @@ func (t *counts) sums(f *Filter) (s Sums) {
 			outcomes[kind.Outcome] += n
 		}
 	}
-	s.Names = Names{ranked(tools), ranked(callers), ranked(frontends), ranked(outcomes)}
+	s.Names = Names{Ranked(tools), Ranked(callers), Ranked(frontends), Ranked(outcomes)}
 	return s
 }
 
-// ranked sorts names by number of calls.
-func ranked(calls map[string]int) (list []Count) {
+// Ranked sorts names by number of calls.
+func Ranked(calls map[string]int) (list []Count) {
 	for name, n := range calls {
 		list = append(list, Count{name, n})
 	}

@@ -23,8 +23,8 @@ type Store interface {
 	Newest(ctx context.Context) (map[string]Position, error)
 	// Counts returns how many calls of each kind began at from or later.
 	Counts(ctx context.Context, from time.Time) (map[int64]int, error)
-	// First returns when the first call began; the zero time if there is none.
-	First(ctx context.Context) (time.Time, error)
+	// First returns when the first call of these kinds began; the zero time if there is none.
+	First(ctx context.Context, kinds []int64) (time.Time, error)
 	// Page returns calls, newest record first. Kind is not set, only KindID.
 	Page(ctx context.Context, q Query) ([]Call, error)
 	// Times calls visit for the calls of these kinds in the time of the query, in no particular

@@ -188,7 +188,7 @@ func (x *Index) Watch(
 				continue
 			}
 			places[day.Name], err = x.each(ctx, day.Name, places[day.Name], all, func(record jsontree.Value, c *Call) error {
-				if c.Outcome == audit.Begun || c.Outcome == audit.Settled || !f.fits(&c.Kind) || !f.covers(c.Time) {
+				if c.Outcome == audit.Begun || c.Outcome == audit.Settled || !f.fits(&c.Kind) || !f.covers(c.Time) || !f.selects(&record) {
 					return nil
 				}
 				return visit(withID(record, idOf(c.Position, c.Mark)))

@@ -239,6 +239,7 @@
 (() => {
   const ahead = Number(document.body.dataset.clock) - Date.now(); // of the server's clock
   const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
+  const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
   const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 
   const distance = (at) => {
@@ -255,7 +256,7 @@
     if (document.hidden) return;
     for (const time of document.querySelectorAll("time[data-time]")) {
       const at = Date.parse(time.dateTime);
-      const text = time.dataset.time === "ago" ? distance(at) : exact.format(at);
+      const text = time.dataset.time === "ago" ? distance(at) : (time.dataset.time === "clock" ? clock : exact).format(at);
       if (time.textContent !== text) time.textContent = text;
     }
   };

@@ -71,6 +71,11 @@ func (b *Folder) Add(tool, caller, outcome string, took time.Duration) {
 	record := fmt.Sprintf(`{"time":%q,"principal":%q,"frontend":%q,"client":"c","tool":%q,"version":"1.0.0",`+
 		`"arguments":{"n":1},"outcome":%q,"micros":%d,"bytes":7}`,
 		b.Clock.Format("2006-01-02T15:04:05.000000Z"), caller, b.Frontend, tool, outcome, took.Microseconds())
+	b.AddRecord(record)
+}
+
+// AddRecord adds a record, which is JSON and begins with its time.
+func (b *Folder) AddRecord(record string) {
 	line := audit.Seal(b.Last, []byte(record))
 	b.Last = audit.HashOf(line)
 	b.Raw(string(line) + "\n")

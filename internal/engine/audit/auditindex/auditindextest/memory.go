@@ -120,10 +120,13 @@ func (m *Memory) Counts(_ context.Context, from time.Time) (map[int64]int, error
 }
 
 // First implements auditindex.Store.
-func (m *Memory) First(context.Context) (first time.Time, err error) {
+func (m *Memory) First(_ context.Context, kinds []int64) (first time.Time, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range m.calls {
+		if !slices.Contains(kinds, m.calls[i].KindID) {
+			continue
+		}
 		if first.IsZero() || m.calls[i].Time.Before(first) {
 			first = m.calls[i].Time
 		}

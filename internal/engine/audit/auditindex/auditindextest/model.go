@@ -23,7 +23,7 @@ type known struct {
 
 func (k known) fits(f auditindex.Filter) bool {
 	return (f.Tool == "" || f.Tool == k.tool) && (f.Caller == "" || f.Caller == k.caller) &&
-		(f.Outcome == "" || f.Outcome == k.outcome || f.Outcome == auditindex.Failed && auditindex.IsFailure(k.outcome)) &&
+		(f.Outcome == "" || f.Outcome == k.outcome || f.Outcome == auditindex.Failed && audit.IsFailure(k.outcome)) &&
 		(f.From.IsZero() || !k.at.Before(f.From)) && (f.To.IsZero() || k.at.Before(f.To)) &&
 		(f.Frontend == "" || f.Frontend == k.frontend) && (f.ExceptFrontend == "" || f.ExceptFrontend != k.frontend)
 }
@@ -95,7 +95,7 @@ func compareSums(t *rapid.T, x *auditindex.Index, f auditindex.Filter, all []kno
 	for _, k := range all {
 		if k.fits(f) {
 			want.Total++
-			if auditindex.IsFailure(k.outcome) {
+			if audit.IsFailure(k.outcome) {
 				want.Failed++
 			}
 		}
@@ -178,7 +178,7 @@ func compareTools(t *rapid.T, got []auditindex.Tool, calls []known) {
 	for tool, calls := range byTool {
 		sum := auditindex.Tool{Tool: tool, Calls: len(calls), Percentiles: exact(calls)}
 		for _, k := range calls {
-			if !auditindex.IsFailure(k.outcome) {
+			if !audit.IsFailure(k.outcome) {
 				continue
 			}
 			if sum.Kinds == nil {
@@ -215,7 +215,7 @@ func compareBuckets(t *rapid.T, buckets []auditindex.Bucket, calls []known) {
 			if !k.at.Before(bucket.Start) && k.at.Before(end) {
 				within = append(within, k)
 				want.Calls++
-				if auditindex.IsFailure(k.outcome) {
+				if audit.IsFailure(k.outcome) {
 					want.Failures++
 				}
 			}
