@@ -58,11 +58,14 @@ func (b *taskBoard) At(below ...any) string {
 	return u.String()
 }
 
-// Views returns the names of the views by their keys.
-func (b *taskBoard) Views() map[string]string {
-	views := map[string]string{"list": "List", "board": "Board"}
+// taskView is a view of the tasks.
+type taskView struct{ Key, Title string }
+
+// Views returns the views that the person can choose.
+func (b *taskBoard) Views() []taskView {
+	views := []taskView{{"list", "List"}, {"board", "Board"}}
 	if b.MayUndo || b.View == "trash" {
-		views["trash"] = "Deleted"
+		views = append(views, taskView{"trash", "Deleted"})
 	}
 	return views
 }
