@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"remit/internal/bodies"
@@ -28,7 +29,7 @@ func (a *App) newConsole(server *httpserver.Server, authn *auth.Authenticator) (
 	}
 	needsToken := func() bool { return authn.Required(context.Background()) }
 	return &console.Console{
-		Version: Version, Root: a.settings.Root, Engine: a.engine, Pages: pages,
+		Version: Version, Root: a.settings.Root, Engine: a.engine, Pages: pages, Own: a.OwnEngine(),
 		Approvals: a.Approvals, Calls: a.calls, People: a.identities.signIn, Tokens: a.identities.tokens,
 		Settings: a.consoleSettings, Reload: a.reload,
 		Clients:        func(base string) []console.Client { return a.consoleClients(base, needsToken()) },
@@ -51,6 +52,19 @@ func (a *App) pagesEngine() (*engine.Engine, error) {
 	options.Activity = nil // page views are not part of a work session
 	options.Observer, options.Telemetry = &stats.Stats{}, nil
 	return a.newEngine(a.sets, options)
+}
+
+// OwnEngine returns a function that returns the engine for the tools that only people have, on the
+// command line and in the console: they restore deleted tasks and take changes back. The engine is
+// made when it is first needed, because its contracts take time to load.
+func (a *App) OwnEngine() func() (*engine.Engine, error) {
+	return sync.OnceValues(func() (*engine.Engine, error) {
+		known, sets, err := loadTools(a.settings, a.secrets, []string{"tasks-undo"})
+		if err != nil {
+			return nil, err
+		}
+		return a.newEngineOf(known, sets, a.options)
+	})
 }
 
 // identityText describes how callers are identified.

@@ -115,7 +115,7 @@ func (e *Engine) Show(ctx context.Context, r approval.Request, seen string) (sho
 }
 
 // StaleError is the error of a handler that had no effect, because the state that a person saw when
-// they approved the call does not hold any more. what names the thing that has changed.
+// they made or approved the call does not hold any more. what names the thing that has changed.
 func StaleError(what string) *contract.Error {
 	return contract.Errorf(contract.Conflict, "%s has changed since a person approved this call, so nothing was done; "+
 		"repeat the call to ask them again", what)

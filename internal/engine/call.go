@@ -38,6 +38,10 @@ type Call struct {
 	// of the first call that was carried out. "" means no key. Tools that only read ignore it. A
 	// call that continues may leave it out.
 	Key string
+	// Seen is the Shown.State of what the call changes, as the person saw it who makes the call. If
+	// it is not that any more, the call fails with a contract.Conflict error. "" checks nothing. If
+	// the call needs approval, what the person saw who approved it counts instead.
+	Seen string
 	// Unread is the size in bytes of arguments that the front end did not read, because they exceed
 	// Size.Request of the contract; Args is then empty. It may be a lower bound.
 	Unread int64
@@ -280,7 +284,7 @@ func (w *work) handle(ctx context.Context, invoke invocation) (answer jsontree.V
 	}
 	limited := w.engine.withDeadline(ctx, w.timeout(), w.caller(), w.call.Grant, peer)
 	defer limited.cancel()
-	if w.tool.Approval.Required {
+	if limited.seen = w.call.Seen; w.tool.Approval.Required {
 		limited.seen = w.call.Continuation.Seen
 	}
 	if !w.tool.Hints.ReadOnly {

@@ -133,8 +133,8 @@ type (
 	seenKey     struct{}
 )
 
-// Seen returns the state that a person saw when they approved the call of a handler, or that they
-// saw earlier if a hook asks; see Method.Shows. It is "" if nobody was asked.
+// Seen returns the state that a person saw when they made or approved the call of a handler, or
+// that they saw earlier if a hook asks; see Method.Shows. It is "" if nobody saw any.
 func Seen(ctx context.Context) string {
 	seen, _ := ctx.Value(seenKey{}).(string)
 	return seen

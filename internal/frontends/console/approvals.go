@@ -51,6 +51,9 @@ func rowOf(r approval.Request, now time.Time) requestRow {
 	}
 }
 
+// Link returns the URL of the request.
+func (r requestRow) Link() string { return deskPath + "/" + url.PathEscape(r.ID) }
+
 // Monogram returns two letters for the caller.
 func (r requestRow) Monogram() string { return monogram(r.Principal) }
 

@@ -44,10 +44,11 @@ type bookPage struct {
 	Changes   []change
 	Pager     pager
 	Truncated bool // the list was truncated
+	MayEdit   bool
 }
 
 func (v *visit) showBook() error {
-	page := &bookPage{Here: v.r.URL.RequestURI(), Show: v.r.URL.Query().Get("show")}
+	page := &bookPage{Here: v.r.URL.RequestURI(), Show: v.r.URL.Query().Get("show"), MayEdit: v.mayEdit("")}
 	var err error
 	if page.Book, err = v.book(v.r.PathValue("book")); err != nil {
 		return err

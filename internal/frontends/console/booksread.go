@@ -33,7 +33,22 @@ type lesson struct {
 	Parts      int   // number of pages that it takes
 	Pager      pager // of the parts
 	Prev, Next *bookFile
-	Changes    []change
+
+	Here     string // the URL of this page
+	Hash     string // of the content
+	Headings []pageHeading
+	Contents []*folder
+	Past     lessonPast
+	Requests []requestRow // that concern the file
+	MayEdit  bool
+}
+
+// EditHref returns the URL of the editor of the file.
+func (l *lesson) EditHref() string { return editHref(l.Book.ID, "edit", l.Path) }
+
+// PastHref returns the URL of the history of the file.
+func (l *lesson) PastHref() string {
+	return editHref(l.Book.ID, "past", l.Path) + "?" + url.Values{"shown": {l.Hash}}.Encode()
 }
 
 // frontField is a field of the front matter.
@@ -49,14 +64,17 @@ func (v *visit) showLesson() error {
 	if err != nil {
 		return err
 	}
-	page.Size, page.Modified = answer.FileSize, answer.LastModified
+	page.Size, page.Modified, page.Hash = answer.FileSize, answer.LastModified, answer.Hash
+	page.Here, page.MayEdit = fileHref(book.ID, page.Path), v.mayEdit(page.Path)
 	v.renderLesson(page, answer.Content)
-	if err := v.neighbours(page); err != nil {
+	page.Headings = headingsOf(page.HTML)
+	if err := v.findContents(page); err != nil {
 		return err
 	}
-	if page.Changes, err = v.changes(book.ID, page.Path, 20); err != nil {
+	if page.Past, err = v.past(book.ID, page.Path, page.Hash); err != nil {
 		return err
 	}
+	page.Requests = v.requestsAbout(book.ID, page.Path)
 	return v.page("lesson", "books", visible.Line(page.Title), page)
 }
 
@@ -150,26 +168,39 @@ func resolveLink(from, dest string) (file, fragment string, ok bool) {
 	return file, fragment, file != ".." && !strings.HasPrefix(file, "../")
 }
 
-// neighbours finds the lessons before and after a lesson.
-func (v *visit) neighbours(l *lesson) error {
-	if !strings.HasPrefix(l.Path, "lessons/") || path.Ext(l.Path) != ".md" {
-		return nil
-	}
-	files, _, err := v.glob(l.Book.ID, "lessons/**/*.md")
+// findContents lists the files of the book, and finds the lessons before and after a lesson.
+func (v *visit) findContents(l *lesson) error {
+	files, truncated, err := v.glob(l.Book.ID, "**")
 	if err != nil {
 		return err
 	}
-	at := slices.Index(files, l.Path)
+	l.Contents = treeOf(l.Book.ID, files[:min(len(files), filesPerPage)])
+	for _, f := range l.Contents {
+		f.openFor(l.Here)
+	}
+	if !isLesson(l.Path) {
+		return nil
+	}
+	if truncated {
+		files, _, err = v.glob(l.Book.ID, "lessons/**/*.md")
+	}
+	files = slices.DeleteFunc(files, func(file string) bool { return !isLesson(file) })
 	linkTo := func(i int) *bookFile {
 		return &bookFile{Name: strings.TrimPrefix(files[i], "lessons/"), Href: fileHref(l.Book.ID, files[i])}
 	}
+	at := slices.Index(files, l.Path)
 	if at > 0 {
 		l.Prev = linkTo(at - 1)
 	}
 	if at >= 0 && at+1 < len(files) {
 		l.Next = linkTo(at + 1)
 	}
-	return nil
+	return err
+}
+
+// isLesson reports whether a file is a lesson.
+func isLesson(file string) bool {
+	return strings.HasPrefix(file, "lessons/") && path.Ext(file) == ".md"
 }
 
 // assetPolicy is the Content-Security-Policy of assets. It disables everything active: an asset may

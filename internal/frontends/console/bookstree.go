@@ -15,7 +15,10 @@ type folder struct {
 }
 
 // bookFile is a file of a book.
-type bookFile struct{ Name, Href string }
+type bookFile struct {
+	Name, Href string
+	Current    bool // the page shows it
+}
 
 // treeOf builds a tree from sorted paths. Lessons come first, because they are the main content of
 // a book.
@@ -66,4 +69,18 @@ func (f *folder) unfold(all bool) {
 			sub.unfold(all)
 		}
 	}
+}
+
+// openFor opens only the folders that lead to a file, and marks the file. It reports whether the
+// folder contains it.
+func (f *folder) openFor(href string) bool {
+	f.Open = false
+	for i := range f.Files {
+		f.Files[i].Current = f.Files[i].Href == href
+		f.Open = f.Open || f.Files[i].Current
+	}
+	for _, sub := range f.Folders {
+		f.Open = sub.openFor(href) || f.Open
+	}
+	return f.Open
 }

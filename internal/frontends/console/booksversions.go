@@ -16,6 +16,9 @@ type versionPage struct {
 	Change    change
 	Diff      comparison
 	Unchanged bool
+
+	Hash       string // of the content that is stored now
+	MayRestore bool
 }
 
 // showVersion shows the diff of one change of a file.
@@ -32,6 +35,13 @@ func (v *visit) showVersion() error {
 	}
 	page.Change = shownChange(book.ID, c)
 	page.Diff, page.Unchanged = comparisonOf(page.Path, before, after), before == after
+	if v.mayEdit(page.Path) && c.New != "" {
+		now, err := v.stored(book.ID, page.Path)
+		if err != nil {
+			return err
+		}
+		page.Hash, page.MayRestore = now.Hash, now.Hash != c.New
+	}
 	return v.page("version", "books", "Change to "+visible.Line(path.Base(page.Path)), page)
 }
 

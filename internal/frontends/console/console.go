@@ -28,6 +28,9 @@ type Console struct {
 	Root    string         // the served folder, as pages show it
 	Engine  *engine.Engine // runs the calls that people make; enforces contracts in full
 	Pages   *engine.Engine // runs the calls that pages make; the same tools without rate limits
+	// Own returns the engine that runs the tools which only people have: those of tasks-undo. If it
+	// is nil, pages do not offer them.
+	Own func() (*engine.Engine, error)
 	// Approvals opens the store of approval requests. Reading from a store that does not exist yet
 	// does not create it.
 	Approvals func(ctx context.Context) (approval.Store, error)
@@ -197,12 +200,27 @@ func (*Console) routes() []route {
 		{"GET " + agentsPath, identity.Viewer, (*visit).listAgents},
 		{"GET " + agentsPath + "/{name}", identity.Viewer, (*visit).showAgent},
 		{"GET " + agentsPath + "/{name}/export", identity.Viewer, (*visit).exportAgent},
-		{"GET /console/tasks", identity.Viewer, func(v *visit) error { return v.showTasks(taskForm{}) }},
+		{"GET /console/tasks", identity.Viewer, (*visit).showTasks},
+		{"GET /console/tasks/{id}", identity.Viewer, (*visit).showTasks},
+		{"GET /console/tasks/{id}/history", identity.Viewer, (*visit).taskHistory},
 		{"POST /console/tasks", identity.Approver, (*visit).addTask},
+		{"POST /console/tasks/{id}", identity.Approver, (*visit).saveTask},
 		{"POST /console/tasks/{id}/done", identity.Approver, (*visit).completeTask},
+		{"POST /console/tasks/{id}/reopen", identity.Approver, (*visit).reopenTask},
+		{"POST /console/tasks/{id}/move", identity.Approver, (*visit).moveTask},
+		{"POST /console/tasks/{id}/release", identity.Approver, (*visit).releaseTask},
+		{"POST /console/tasks/{id}/delete", identity.Approver, (*visit).deleteTask},
+		{"POST /console/tasks/{id}/restore", identity.Approver, (*visit).restoreTask},
+		{"POST /console/tasks/{id}/undo", identity.Approver, (*visit).undoTask},
 		{"GET /console/books", identity.Viewer, (*visit).showBooks},
 		{"GET /console/books/{book}", identity.Viewer, (*visit).showBook},
 		{"GET /console/books/{book}/read/{path...}", identity.Viewer, (*visit).showLesson},
+		{"GET /console/books/{book}/past/{path...}", identity.Viewer, (*visit).lessonPast},
+		{"GET /console/books/{book}/new", identity.Approver, (*visit).newLesson},
+		{"GET /console/books/{book}/edit/{path...}", identity.Approver, (*visit).editLesson},
+		{"POST /console/books/{book}/edit/{path...}", identity.Approver, (*visit).saveLesson},
+		{"POST /console/books/{book}/preview/{path...}", identity.Approver, (*visit).previewLesson},
+		{"POST /console/books/{book}/restore/{path...}", identity.Approver, (*visit).restoreLesson},
 		{"GET /console/books/{book}/changes/{version}/{path...}", identity.Viewer, (*visit).showVersion},
 		{"GET /console/books/{book}/asset/{path...}", identity.Viewer, (*visit).sendAsset},
 		{"GET /console/search", identity.Viewer, (*visit).showSearch},

@@ -96,9 +96,10 @@ func newStack(t *testing.T, files map[string]string, changes ...func(*cli.Settin
 	})
 	s := &stack{t: t, app: a, root: root, role: identity.Admin, mux: http.NewServeMux(), kept: &records{}}
 	s.Console = &console.Console{
-		Root: root, Base: func() string { return "http://127.0.0.1:8722" }, Engine: a.Engine(), Pages: a.Engine(), Approvals: a.Approvals, People: s, Limiter: ratelimit.NewMemory(), Audit: s.kept,
+		Root: root, Base: func() string { return "http://127.0.0.1:8722" }, Engine: a.Engine(), Pages: a.Engine(), Own: a.OwnEngine(), Approvals: a.Approvals, People: s, Limiter: ratelimit.NewMemory(), Audit: s.kept,
 		Now: func() time.Time { return time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC) }, Log: slog.New(slog.DiscardHandler),
 		History:        a.Library().History,
+		Change:         a.Library().ChangeTexts,
 		Address:        func(r *http.Request) string { return r.RemoteAddr },
 		TokensRequired: func() bool { return false }, Identity: func() string { return "" },
 		Settings: func() []console.Setting { return nil },

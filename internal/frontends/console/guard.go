@@ -23,6 +23,7 @@ const (
 	pageTimeout  = 30 * time.Second // to render a page
 	writeTimeout = 5 * time.Minute  // to send the response; assets of books can be large
 	maxBody      = 1 << 20          // bytes of a form
+	maxTextBody  = 4 << 20          // bytes of a form with a text of a book, encoded
 )
 
 // policy is the Content-Security-Policy: pages may run, show and reach only what this server
@@ -110,7 +111,11 @@ func (v *visit) parseForm() error {
 	if v.r.ContentLength != 0 && !strings.EqualFold(strings.TrimSpace(kind), "application/x-www-form-urlencoded") {
 		return contract.Errorf(contract.Invalid, "This page accepts only forms (application/x-www-form-urlencoded)")
 	}
-	data, memory, err := v.Bodies.Read(v.r, maxBody)
+	limit := int64(maxBody)
+	if strings.HasPrefix(v.r.URL.Path, "/console/books/") {
+		limit = maxTextBody
+	}
+	data, memory, err := v.Bodies.Read(v.r, limit)
 	v.memory = memory
 	if err == nil {
 		v.r.PostForm, err = url.ParseQuery(string(data))
@@ -122,7 +127,7 @@ func (v *visit) parseForm() error {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return errSlow
 	case errors.As(err, &large):
-		return contract.Errorf(contract.TooLarge, "The form is larger than 1 MiB")
+		return contract.Errorf(contract.TooLarge, "The form is larger than %d MiB", limit>>20)
 	case err != nil:
 		return contract.Errorf(contract.Invalid, "The form cannot be read").Because(err)
 	}

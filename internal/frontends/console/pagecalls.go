@@ -21,29 +21,46 @@ type arguments map[string]any
 // read calls a read-only tool for a page and decodes the result. truncated reports that the tool
 // had more to return.
 func read[Out any](v *visit, tool string, args arguments) (answer Out, truncated bool, err error) {
-	result, err := v.call(v.Pages, frontendPage, tool, args)
+	result, err := v.call(v.Pages, engine.Call{Tool: tool, Frontend: frontendPage}, args)
 	if err != nil {
 		return answer, false, err
 	}
-	into := any(&answer)
+	return answer, result.Truncation.Truncated, decode(&result, &answer)
+}
+
+// decode decodes the result of a call.
+func decode(result *engine.Result, into any) error {
 	if result.Tool.Shape == contract.Envelope {
 		into = &struct{ Data any }{into}
 	}
 	if err := json.Unmarshal(result.Structured, into); err != nil {
-		return answer, false, fmt.Errorf("decode the result of %s: %w", tool, err)
+		return fmt.Errorf("decode the result of %s: %w", result.Tool.Name, err)
 	}
-	return answer, result.Truncation.Truncated, nil
+	return nil
 }
 
 // do calls a tool that a person asked for. The contract applies in full, so the call may wait for
 // approval.
-func (v *visit) do(tool string, args arguments) error {
-	_, err := v.call(v.Engine, frontendConsole, tool, args)
+func (v *visit) do(tool string, args arguments) error { return v.doSeen(tool, "", args) }
+
+// doSeen is do for a person who saw what the call changes in the given state. If it is not that any
+// more, the error is a contract.Conflict, and nothing was changed.
+func (v *visit) doSeen(tool, seen string, args arguments) error {
+	_, err := v.call(v.Engine, engine.Call{Tool: tool, Seen: seen, Frontend: frontendConsole}, args)
 	return err
 }
 
+// own calls a tool that only people have, as do and doSeen do.
+func (v *visit) own(frontend, tool, seen string, args arguments) (engine.Result, error) {
+	e, err := v.Own()
+	if err != nil {
+		return engine.Result{}, err
+	}
+	return v.call(e, engine.Call{Tool: tool, Seen: seen, Frontend: frontend}, args)
+}
+
 // call calls a tool as the signed-in person. A failure of the tool is a *contract.Error.
-func (v *visit) call(e *engine.Engine, frontend, tool string, args arguments) (engine.Result, error) {
+func (v *visit) call(e *engine.Engine, c engine.Call, args arguments) (engine.Result, error) {
 	for key, value := range args {
 		if value == "" || value == 0 || value == false {
 			delete(args, key)
@@ -51,20 +68,20 @@ func (v *visit) call(e *engine.Engine, frontend, tool string, args arguments) (e
 	}
 	sent, err := json.Marshal(args)
 	if err != nil {
-		return engine.Result{}, fmt.Errorf("encode the arguments of %s: %w", tool, err)
+		return engine.Result{}, fmt.Errorf("encode the arguments of %s: %w", c.Tool, err)
 	}
-	tree, err := jsontree.Parse(sent)
-	if err != nil {
-		return engine.Result{}, contract.Errorf(contract.Invalid, "%s does not accept this text", tool).Because(err)
+	if c.Args, err = jsontree.Parse(sent); err != nil {
+		return engine.Result{}, contract.Errorf(contract.Invalid, "%s does not accept this text", c.Tool).Because(err)
 	}
-	result, err := e.Call(v.r.Context(), engine.Call{Tool: tool, Args: tree, Principal: v.person.Principal(), Frontend: frontend})
+	c.Principal = v.person.Principal()
+	result, err := e.Call(v.r.Context(), c)
 	switch {
 	case err != nil:
 		return result, err
 	case result.Err != nil:
 		return result, result.Err
 	case result.Suspended != nil:
-		return result, contract.Errorf(contract.Denied, "%s needs more input, which this page cannot provide; use an MCP client", tool)
+		return result, contract.Errorf(contract.Denied, "%s needs more input, which this page cannot provide; use an MCP client", c.Tool)
 	}
 	return result, nil
 }

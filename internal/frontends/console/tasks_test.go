@@ -46,7 +46,7 @@ func TestTaskBoard(t *testing.T) {
 	w := s.get("/console/tasks")
 	expect(t, w, 200)
 	for key, titles := range map[string][]string{
-		"overdue": {"Yesterday"}, "today": {"Right now", "&lt;script&gt;"}, "week": {"Tomorrow", "In a week"}, "later": {"In nine days"}, "undated": {"Whenever"}, "done": {"Finished"},
+		"overdue": {"Yesterday"}, "today": {"Right now", "&lt;script&gt;"}, "tomorrow": {"Tomorrow"}, "week": {"In a week"}, "later": {"In nine days"}, "undated": {"Whenever"}, "done": {"Finished"},
 	} {
 		for _, title := range titles {
 			if !strings.Contains(column(w.Body.String(), key), title) {
@@ -89,7 +89,7 @@ func TestTaskPages(t *testing.T) {
 			w := s.get(target)
 			expect(t, w, 200)
 			part := column(w.Body.String(), key)
-			for _, title := range regexp.MustCompile(`Number \d+\.</p>`).FindAllString(part, -1) {
+			for _, title := range regexp.MustCompile(`Number \d+\.</a>`).FindAllString(part, -1) {
 				if seen[title] {
 					t.Errorf("%s: %s is listed twice", key, title)
 				}

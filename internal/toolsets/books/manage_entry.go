@@ -251,7 +251,7 @@ func (l *Library) RestoreBook(ctx context.Context, bookID, by string, report fun
 	err = inParallel(ctx, maxParallel, len(removed), func(ctx context.Context, i int) error {
 		c, err := l.kept(ctx, h, removed[i].Old)
 		if err == nil {
-			_, err = l.write(ctx, h, removed[i].Path, c, edit{by: by, op: opRestore, seen: absent})
+			_, err = l.write(ctx, h, removed[i].Path, c, edit{by: by, op: opRestore, seen: Absent})
 		}
 		size.Add(c.size)
 		count.add(removed[i].Path, c.size)

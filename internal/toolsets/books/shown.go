@@ -9,13 +9,14 @@ import (
 	"remit/internal/engine"
 )
 
-// absent is the state of a file that does not exist.
-const absent = "absent"
+// Absent is the state of a file that does not exist; see engine.Call.Seen. The state of any other is
+// the hash of its content.
+const Absent = "absent"
 
 // stateOf returns the state that a person is shown of a file with this hash; "" is that of no file.
 func stateOf(hash string) string {
 	if hash == "" {
-		return absent
+		return Absent
 	}
 	return hash
 }

@@ -25,15 +25,30 @@ func stateOf(task *Task) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// checkSeen returns a check of the stored task against the one that a person saw when they approved
-// the call; nil if nobody was asked.
+// readMark begins the state of a task that the answer of a tool showed.
+const readMark = "read-"
+
+// ReadState identifies a task as the answers of tools have it: with times of whole seconds. It is
+// the engine.Call.Seen of a person who read the task. UserID must be set.
+func ReadState(task *Task) string {
+	same := *task
+	same.CreatedAt, same.UpdatedAt = task.CreatedAt.Truncate(time.Second), task.UpdatedAt.Truncate(time.Second)
+	return readMark + stateOf(&same)
+}
+
+// checkSeen returns a check of the stored task against the one that a person saw when they made or
+// approved the call; nil if nobody saw one.
 func checkSeen(ctx context.Context) func(*Task) error {
 	seen := engine.Seen(ctx)
 	if seen == "" {
 		return nil
 	}
+	state := stateOf
+	if strings.HasPrefix(seen, readMark) {
+		state = ReadState
+	}
 	return func(task *Task) error {
-		if stateOf(task) != seen {
+		if state(task) != seen {
 			return engine.StaleError(fmt.Sprintf("Task %d", task.ID))
 		}
 		return nil

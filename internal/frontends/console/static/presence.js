@@ -200,7 +200,12 @@
 (() => {
   const prefix = "remit-draft ";
   const address = (field) => prefix + [new URL(field.form.getAttribute("action") ?? "", location).pathname, field.name].join(" ");
-  const isDraft = (field) => field?.form?.method === "post" && field.name && /^(textarea|text|search|url|email|number|date)$/.test(field.type);
+  // The hidden fields of a form that say what a text was based on are kept with it.
+  const isBase = (field) => field.type === "hidden" && "draft" in field.dataset;
+  const isDraft = (field) => field?.form?.method === "post" && field.name &&
+    (isBase(field) || /^(textarea|text|search|url|email|number|date|select-one)$/.test(field.type));
+  const initial = (field) => (field.matches("select") ? [...field.options].find((one) => one.defaultSelected)?.value ?? field.options[0]?.value : field.defaultValue);
+  const keep = (field, more) => sessionStorage.setItem(address(field), JSON.stringify({ text: field.value, ...more }));
 
   const drop = (fits) => {
     for (const key of Object.keys(sessionStorage)) {
@@ -208,9 +213,14 @@
     }
   };
   const restore = () => {
-    for (const field of document.querySelectorAll("form[method=post] :is(input, textarea)")) {
-      const kept = isDraft(field) && field.value === field.defaultValue && JSON.parse(sessionStorage.getItem(address(field)));
+    for (const field of document.querySelectorAll("form[method=post] :is(input, textarea, select)")) {
+      const kept = isDraft(field) && field.value === initial(field) && JSON.parse(sessionStorage.getItem(address(field)));
       if (!kept) continue;
+      // The server has refused what was sent, and returned it with what is stored now.
+      if ("fresh" in field.form.dataset) {
+        keep(field);
+        continue;
+      }
       field.value = kept.text;
       const fold = field.closest("details");
       if (fold) fold.open = true;
@@ -219,17 +229,20 @@
   // A script that sends a form itself says that the server has accepted it.
   window.remitForget = (field) => sessionStorage.removeItem(address(field));
   document.addEventListener("input", ({ target }) => {
-    if (isDraft(target)) sessionStorage.setItem(address(target), JSON.stringify({ text: target.value }));
+    if (!isDraft(target)) return;
+    keep(target);
+    for (const field of target.form.elements) if (isBase(field)) keep(field);
   });
   addEventListener("submit", ({ target }) => {
     if (target.getAttribute("action") === "/console/logout") return drop(() => true);
     for (const field of target.elements) {
-      if (isDraft(field) && sessionStorage.getItem(address(field))) sessionStorage.setItem(address(field), JSON.stringify({ text: field.value, sent: true }));
+      if (isDraft(field) && sessionStorage.getItem(address(field))) keep(field, { sent: true });
     }
   });
-  // The next page that the server sends without an error has accepted what was sent.
+  // The next page that the server sends without an error has accepted what was sent. A call that
+  // waits for approval (202) has to be sent again.
   const [load] = performance.getEntriesByType("navigation");
-  if (!(load?.responseStatus >= 400)) drop((kept) => kept.sent);
+  if (!(load?.responseStatus >= 400 || load?.responseStatus === 202)) drop((kept) => kept.sent);
   restore();
   document.addEventListener("htmx:after:swap", restore);
 })();
@@ -240,6 +253,7 @@
   const ahead = Number(document.body.dataset.clock) - Date.now(); // of the server's clock
   const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
   const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
+  const hour = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
   const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 
   const distance = (at) => {
@@ -256,7 +270,7 @@
     if (document.hidden) return;
     for (const time of document.querySelectorAll("time[data-time]")) {
       const at = Date.parse(time.dateTime);
-      const text = time.dataset.time === "ago" ? distance(at) : (time.dataset.time === "clock" ? clock : exact).format(at);
+      const text = time.dataset.time === "ago" ? distance(at) : ({ clock, hour }[time.dataset.time] ?? exact).format(at);
       if (time.textContent !== text) time.textContent = text;
     }
   };
