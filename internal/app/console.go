@@ -2,14 +2,17 @@ package app
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"os"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"remit/internal/bodies"
+	"remit/internal/contract/catalog"
 	"remit/internal/engine"
 	"remit/internal/engine/ratelimit"
 	"remit/internal/engine/stats"
@@ -27,10 +30,11 @@ func (a *App) newConsole(server *httpserver.Server, authn *auth.Authenticator) (
 		return nil, err
 	}
 	needsToken := func() bool { return authn.Required(context.Background()) }
+	rules := sync.OnceValue(a.toolRules) // few people look at them
 	return &console.Console{
 		Version: Version, Root: a.settings.Root, Engine: a.engine, Pages: pages,
 		Approvals: a.Approvals, Calls: a.calls, People: a.identities.signIn, Tokens: a.identities.tokens,
-		Settings: a.consoleSettings, Reload: a.reload,
+		Settings: a.consoleSettings, Reload: a.reload, Trust: a.consoleTrust, ToolRules: rules,
 		Clients:        func(base string) []console.Client { return a.consoleClients(base, needsToken()) },
 		TokensRequired: needsToken,
 		Health:         func(ctx context.Context) map[string]error { return a.health(ctx, server.ShuttingDown()) },
@@ -75,6 +79,37 @@ func (a *App) consoleSettings() []console.Setting {
 		shown = append(shown, console.Setting{Key: v.Key, Value: v.Value, Origin: origin})
 	}
 	return shown
+}
+
+// consoleTrust returns what the configuration file of the workspace asks for, and what is trusted of
+// it now.
+func (a *App) consoleTrust() console.Trust {
+	settings := a.settings // a copy: reading the decisions notes problems in it
+	shown := console.Trust{File: settings.Config}
+	for _, e := range settings.TrustShown(newTrustStore(settings.Keys, settings.Env)) {
+		shown.Entries = append(shown.Entries, console.TrustedEntry(e))
+	}
+	return shown
+}
+
+// toolRules returns the operator's rules for tools, with the contracts as they were before.
+func (a *App) toolRules() (list []console.ToolRule) {
+	known, err := catalog.Load(a.settings.Toolsets...)
+	if err != nil {
+		a.log.Warn("reading the contracts again failed", "error", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.settings.Tools)) {
+		rule := console.ToolRule{Tool: name, File: a.settings.Config, Rule: a.settings.Tools[name]}
+		for _, set := range known {
+			for _, c := range set.Contracts {
+				if c.Name == name && (rule.Contract == nil || slices.Contains(a.settings.Toolsets, set.Name)) {
+					rule.Contract = c
+				}
+			}
+		}
+		list = append(list, rule)
+	}
+	return list
 }
 
 // tokenVariable is the environment variable in which clients find their token.

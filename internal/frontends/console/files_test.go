@@ -101,8 +101,9 @@ func newStack(t *testing.T, files map[string]string, changes ...func(*cli.Settin
 		History:        a.Library().History,
 		Address:        func(r *http.Request) string { return r.RemoteAddr },
 		TokensRequired: func() bool { return false }, Identity: func() string { return "" },
-		Settings: func() []console.Setting { return nil },
-		Asset:    a.Library().Asset,
+		Settings:  func() []console.Setting { return nil },
+		ToolRules: func() []console.ToolRule { return nil }, Desk: &approval.Desk{Open: a.Approvals, Now: time.Now},
+		Asset: a.Library().Asset,
 	}
 	s.Register(s.mux)
 	return s
@@ -129,6 +130,10 @@ func (s *stack) People(context.Context) ([]identity.Session, error) { return nil
 func (s *stack) SignOut(context.Context, string) (int, error) { return 0, nil }
 
 func (s *stack) End(context.Context, string) error { return nil }
+
+func (s *stack) EndSession(context.Context, string) (identity.Session, error) {
+	return identity.Session{}, nil
+}
 
 func (s *stack) Link(identity.Person, time.Duration) (string, error) { return "", nil }
 

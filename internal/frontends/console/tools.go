@@ -11,6 +11,7 @@ import (
 	"remit/internal/contract/export"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
+	"remit/internal/engine/identity"
 )
 
 func (v *visit) listTools() error {
@@ -35,6 +36,9 @@ type toolView struct {
 	Filled     string
 	Tried      *trial
 	Snippets   snippets
+	Operator   toolRules // how the tool differs from its contract
+	Standing   []ruleRow // rules of people in force for it
+	MayEnd     bool      // the visitor may revoke them
 }
 
 // errorRow is a kind of error, with the contract's rule for it.
@@ -60,6 +64,9 @@ func (v *visit) showTool() error {
 		return err
 	}
 	view := v.toolView(t)
+	if view.Standing, err = v.standingRules(t); err != nil {
+		return err
+	}
 	view.prefill(v.r.URL.Query().Get("example"))
 	if v.r.URL.Query().Get("as") == "json" && !view.Form.AsJSON {
 		view.Form.AsJSON, view.Form.JSON = true, "{}"
@@ -84,6 +91,7 @@ func (v *visit) toolView(t *engine.Tool) *toolView {
 	view := &toolView{
 		Tool: t, Hints: hintsOf(t.Contract), Definition: size, Tokens: (size + 3) / 4, Response: responseSize(t.Contract),
 		Input: schemaRows(&t.Input), Form: newForm(t.Contract), MayTry: v.mayUse(t) == nil, Snippets: v.snippetsOf(t),
+		Operator: v.rulesFor(t), MayEnd: v.person.Role >= identity.Approver,
 	}
 	if !t.Content {
 		view.Output = schemaRows(&t.Output)
