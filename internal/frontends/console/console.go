@@ -246,7 +246,9 @@ func (*Console) routes() []route {
 		{"GET /console/books/{book}/read/{path...}", identity.Viewer, (*visit).showLesson},
 		{"GET /console/books/{book}/changes/{version}/{path...}", identity.Viewer, (*visit).showVersion},
 		{"GET /console/books/{book}/asset/{path...}", identity.Viewer, (*visit).sendAsset},
-		{"GET /console/search", identity.Viewer, (*visit).showSearch},
+		{"GET /console/search", identity.Viewer, (*visit).searchAll},
+		{"GET /console/search/found/{source}", identity.Viewer, (*visit).searchGroup},
+		{"GET /console/search/project", identity.Viewer, (*visit).showSearch},
 		{"GET /console/files/{path...}", identity.Viewer, (*visit).showFile},
 		{"GET /console/memory", identity.Viewer, (*visit).showMemory},
 	}

@@ -272,7 +272,7 @@ func TestFilePages(t *testing.T) {
 
 func TestUnservedPages(t *testing.T) {
 	s := newStack(t, nil, func(c *cli.Settings) { c.Toolsets = []string{"conformance"} })
-	for _, path := range []string{"tasks", "books", "memory", "search?q=abc"} {
+	for _, path := range []string{"tasks", "books", "memory", "search/project?q=abc"} {
 		expect(t, s.get("/console/"+path), 200, "remit serve --toolsets")
 	}
 	for _, path := range []string{"books/abc", "books/abc/read/x.md", "files/x.go"} {
@@ -288,7 +288,7 @@ func TestNoDatabase(t *testing.T) {
 	expect(t, s.get("/console/tasks"), 503, "not available; try again")
 	expect(t, s.get("/console/memory"), 503, "Memory cannot be read right now; try again")
 	expect(t, s.get("/console/books"), 200, "No books yet")
-	expect(t, s.get("/console/search?q=hello"), 200, `href="/console/files/a.md"`, "cannot be used right now; try again")
+	expect(t, s.get("/console/search/project?q=hello"), 200, `href="/console/files/a.md"`, "cannot be used right now; try again")
 	expect(t, s.get("/console/files/a.md"), 200, "hello world")
 }
 
