@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"net/http"
@@ -35,7 +36,8 @@ func (a *App) newConsole(server *httpserver.Server, authn *auth.Authenticator) (
 		Version: Version, Root: a.settings.Root, Engine: a.engine, Pages: pages,
 		Approvals: a.Approvals, Calls: a.calls, People: a.identities.signIn, Tokens: a.identities.tokens,
 		Settings: a.consoleSettings, Reload: a.reload, Trust: a.consoleTrust, ToolRules: rules,
-		Clients:        func(base string) []console.Client { return a.consoleClients(base, needsToken()) },
+		Clients:        func(base, token string) []console.Client { return a.consoleClients(base, token, needsToken()) },
+		Arrivals:       &a.arrivals,
 		TokensRequired: needsToken,
 		Health:         func(ctx context.Context) map[string]error { return a.health(ctx, server.ShuttingDown()) },
 		Base:           a.baseURL, Secure: a.isSecure(), Identity: func() string { return identityText(authn) },
@@ -81,8 +83,8 @@ func (a *App) consoleSettings() []console.Setting {
 	return shown
 }
 
-// consoleTrust returns what the configuration file of the workspace asks for, and what is trusted of
-// it now.
+// consoleTrust returns what the configuration file of the workspace asks for, and what is trusted
+// of it now.
 func (a *App) consoleTrust() console.Trust {
 	settings := a.settings // a copy: reading the decisions notes problems in it
 	shown := console.Trust{File: settings.Config}
@@ -115,8 +117,9 @@ func (a *App) toolRules() (list []console.ToolRule) {
 // tokenVariable is the environment variable in which clients find their token.
 const tokenVariable = "REMIT_TOKEN"
 
-// consoleClients returns how each client connects to the running server.
-func (a *App) consoleClients(base string, needsToken bool) []console.Client {
+// consoleClients returns how each client connects to the running server, with a token if there is
+// one.
+func (a *App) consoleClients(base, token string, needsToken bool) []console.Client {
 	system, err := clients.NewSystem(runtime.GOOS, a.settings.Env)
 	if err != nil {
 		a.log.Debug("the configuration folder of clients is unknown", "error", err)
@@ -126,8 +129,9 @@ func (a *App) consoleClients(base string, needsToken bool) []console.Client {
 	for _, c := range clients.All() {
 		one := console.Client{ID: c.Name, Title: c.Title, File: c.File(system), Language: c.Language(), Notes: strings.Join(c.Notes, " ")}
 		running := clients.Server{Name: "remit", URL: base + "/mcp"}
-		if needsToken {
-			running.TokenEnv, running.Token = tokenVariable, "THE TOKEN ITSELF"
+		if needsToken || token != "" {
+			running.TokenEnv, running.Token = tokenVariable, cmp.Or(token, "THE TOKEN ITSELF")
+			one.Literal = c.NeedsToken(running)
 		}
 		// It does not support URLs, so it starts the program itself.
 		if one.Snippet, err = c.Snippet(running); err != nil {

@@ -20,8 +20,9 @@ type Narrowing struct {
 
 // Narrow takes rights from a live token of an agent. Its secret stays the same, but its id changes:
 // a database that is put back has only the old id, which the anchor knows as revoked, so the rights
-// do not come back. For the same reason, streams and links that the old rights opened end. The error
-// is a contract.Invalid, a contract.NotFound, or a contract.Conflict if the token is not live.
+// do not come back. For the same reason, streams and links that the old rights opened end. The
+// error is a contract.Invalid, a contract.NotFound, or a contract.Conflict if the token is not
+// live.
 func (t *Tokens) Narrow(ctx context.Context, id string, n Narrowing) (Token, error) {
 	list, err := t.List(ctx)
 	if err != nil {

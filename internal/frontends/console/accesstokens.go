@@ -264,7 +264,8 @@ func (v *visit) tokenFormAgain(f *tokenForm, failed error) error {
 	form := v.r.PostForm
 	f.Problem, f.Name, f.User, f.Rate = contract.AsError(failed).Message, form.Get("name"), form.Get("user"), form.Get("rate")
 	f.Role, f.Elicits = form.Get("role"), form.Get("elicits") == "yes"
-	chosen, _ := identity.ParseScopes(strings.Join(form["scope"], ","), nil) // those that are none stay unchecked
+	// What is no scope stays unchecked.
+	chosen, _ := identity.ParseScopes(strings.Join(form["scope"], ","), nil)
 	v.fill(f, chosen, form.Get("days"))
 	status := http.StatusBadRequest
 	if kind == contract.Conflict {

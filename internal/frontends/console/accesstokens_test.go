@@ -141,7 +141,8 @@ func TestSignOutOther(t *testing.T) {
 	wants(t, admin("GET", "/console/access", nil), 200)
 }
 
-// TestMakeAgain revokes a token after a question, and makes another one of the same name and rights.
+// TestMakeAgain revokes a token after a question, and makes another one of the same name and
+// rights.
 func TestMakeAgain(t *testing.T) {
 	c := newFixture(t)
 	admin := c.as(identity.Admin)

@@ -42,12 +42,15 @@ type Console struct {
 	ToolRules func() []ToolRule
 	// Reload reads the configuration again, and returns the settings that need a restart of the
 	// server.
-	Reload   func() (restart []string, err error)
-	Health   func(ctx context.Context) map[string]error
-	Clients  func(base string) []Client // how each client connects to the server at base
-	Base     func() string              // the URL at which people reach the server
-	Secure   bool                       // send cookies over TLS only
-	Identity func() string              // how callers are identified, as a sentence
+	Reload func() (restart []string, err error)
+	Health func(ctx context.Context) map[string]error
+	// Clients returns how each client connects to the server at base. token is the secret of a
+	// token that was just made; "" for a placeholder.
+	Clients  func(base, token string) []Client
+	Arrivals *Arrivals     // of MCP clients
+	Base     func() string // the URL at which people reach the server
+	Secure   bool          // send cookies over TLS only
+	Identity func() string // how callers are identified, as a sentence
 	// TokensRequired reports whether callers over HTTP must send a token.
 	TokensRequired func() bool
 	Audit          engine.Auditor
@@ -154,6 +157,8 @@ type Client struct {
 	// A URL that opens the client and installs the server; "" if the client has none.
 	Link  string
 	Notes string
+	// Snippet and Link contain the token itself, because the client reads no environment variables.
+	Literal bool
 }
 
 // The front end names in the records of calls that people make. Reads of a page are recorded too,
@@ -228,6 +233,8 @@ func (*Console) routes() []route {
 		{"GET /console/settings", identity.Admin, (*visit).settings},
 		{"POST /console/settings/reload", identity.Admin, (*visit).reload},
 		{"GET /console/connect", identity.Viewer, (*visit).connect},
+		{"GET /console/connect/live", identity.Viewer, (*visit).connectUpdate},
+		{"POST /console/connect/token", identity.Admin, (*visit).connectToken},
 		{"GET " + eventsPath, identity.Viewer, (*visit).events},
 		{"POST /console/logout", identity.Viewer, (*visit).signOut},
 		{"GET /console/tools", identity.Viewer, (*visit).listTools},

@@ -87,7 +87,7 @@ func newFixture(t testing.TB) *fixture {
 		Audit:     c, Limiter: ratelimit.NewMemory(), Now: func() time.Time { return c.now },
 		Log:            slog.New(slog.NewTextHandler(&c.log, nil)),
 		TokensRequired: func() bool { return false },
-		Clients:        func(string) []Client { return nil },
+		Clients:        func(string, string) []Client { return nil },
 		Address: func(r *http.Request) string {
 			host, _, _ := net.SplitHostPort(r.RemoteAddr) // as the server does
 			return host

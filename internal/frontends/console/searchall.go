@@ -26,8 +26,8 @@ const (
 	hitsPerPage  = 20 // and the page of one source
 )
 
-// searchAllPage is the data of the page that searches everything. Each group is loaded by itself, so
-// that a slow source delays no other.
+// searchAllPage is the data of the page that searches everything. Each group is loaded by itself,
+// so that a slow source delays no other.
 type searchAllPage struct {
 	Query  string
 	Groups []searchGroup

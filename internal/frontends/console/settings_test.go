@@ -54,7 +54,7 @@ func TestReload(t *testing.T) {
 
 func TestOverview(t *testing.T) {
 	c := newFixture(t)
-	c.Clients = func(base string) []Client {
+	c.Clients = func(base, _ string) []Client {
 		return []Client{{ID: "one", Title: "One", Command: "one mcp add " + base, Link: "javascript:alert(1)"}, {ID: "two", Title: "Two", Snippet: "{}", File: "~/two.json", Link: "cursor://x/y?z=1&a=2"}}
 	}
 	c.Health = func(context.Context) map[string]error {
@@ -74,7 +74,9 @@ func TestOverview(t *testing.T) {
 	wants(t, viewer("GET", "/console/overview/calls", nil), 204)
 	wants(t, viewer("GET", "/console/overview/other", nil), 404)
 
-	w = viewer("GET", "/console/connect", nil)
+	wants(t, viewer("GET", "/console/connect", nil), 200, "one mcp add", "/console/connect?client=two")
+	wants(t, viewer("GET", "/console/connect?client=three", nil), 404, "no instructions")
+	w = viewer("GET", "/console/connect?client=two", nil)
 	wants(t, w, 200, `href="cursor://x/y?z=1&amp;a=2"`, "~/two.json", "http://127.0.0.1:8722/mcp", "curl ", "remit call ")
 	if strings.Contains(w.Body.String(), "javascript:") {
 		t.Error("a link runs a script")

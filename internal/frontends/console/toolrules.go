@@ -22,7 +22,7 @@ type toolRules struct {
 type ruleLine struct {
 	What           string
 	Contract, Here string // the value in the contract, and the one in force
-	Source, Key    string // where the value was set: flag, env, file or default, and under which key
+	Source, Key    string // where the value was set (flag, env, file or default), and its key
 }
 
 // operatorRules returns the rules of the operator, by tool.

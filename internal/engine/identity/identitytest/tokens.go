@@ -228,13 +228,15 @@ func replace(t *testing.T, s identity.TokenStore) {
 	}
 	contracttest.Equal(t, list(t, s), []identity.Token{narrow, token("t2", "other")})
 	again := token("t4", "ci")
-	contracttest.WantError(t, s.Add(t.Context(), again), contract.Conflict, "ci") // the name is still taken
+	// The name is still taken.
+	contracttest.WantError(t, s.Add(t.Context(), again), contract.Conflict, "ci")
 }
 
 func replaceEnded(t *testing.T, s identity.TokenStore) {
 	add(t, s, token("t1", "ci"))
 	narrow := token("t2", "ci")
-	contracttest.WantError(t, s.Replace(t.Context(), "t1", narrow), contract.Conflict) // another secret
+	// It has another secret.
+	contracttest.WantError(t, s.Replace(t.Context(), "t1", narrow), contract.Conflict)
 	narrow.Hash = "hash of t1"
 	contracttest.WantError(t, s.Replace(t.Context(), "t9", narrow), contract.Conflict)
 	if _, err := s.Revoke(t.Context(), "t1", noon); err != nil {
