@@ -50,7 +50,7 @@ func TestAccessInABrowser(t *testing.T) {
 	old := ada.connectsClient(w)
 	call := func(secret string, want int) {
 		t.Helper()
-		if got := w.post("/tools/hello", `{"name":"Ada"}`, bearer(secret)); got.status != want {
+		if got := w.post("/tools/list_books", `{}`, bearer(secret)); got.status != want {
 			t.Errorf("the call got %d %s, want %d", got.status, got.body, want)
 		}
 	}
@@ -67,7 +67,7 @@ func TestAccessInABrowser(t *testing.T) {
 	call(old, http.StatusForbidden)
 	ada.clickLink("Revoke...")
 	ada.waitForText("What stops working")
-	ada.waitForText("learning-os/hello, from")
+	ada.waitForText("books/list_books, from")
 	ada.checkPage("revoke")
 	ada.press("Revoke helper")
 	ada.waitForText("Token helper is revoked")
@@ -111,7 +111,7 @@ func (v *tab) connectsClient(w *httpServer) (secret string) {
 	if got := w.post("/mcp", body, header); got.status != http.StatusOK {
 		v.t.Fatalf("initialize: %d %s", got.status, got.body)
 	}
-	v.waitForText("cursor-vscode connected via http (initialize, 2025-11-25)")
+	v.waitForText("cursor-vscode/1 connected via http (initialize, 2025-11-25)")
 	if got := w.post("/tools/hello", `{"name":"Ada"}`, bearer(secret)); got.status != http.StatusOK {
 		v.t.Fatalf("hello: %d %s", got.status, got.body)
 	}

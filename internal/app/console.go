@@ -68,7 +68,7 @@ func identityText(authn *auth.Authenticator) string {
 	if authn.Issuer != nil {
 		return "HTTP callers must send a token from " + authn.Issuer.URL + ", or one created here."
 	}
-	return "HTTP callers must send a token created here, in the settings or with \"remit token create\"."
+	return "HTTP callers must send a token created here, on the page Access or with \"remit token create\"."
 }
 
 func (a *App) consoleSettings() []console.Setting {
