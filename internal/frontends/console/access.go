@@ -233,7 +233,6 @@ func (v *visit) fillRule(page *rulePage, request approval.Request) error {
 	if err != nil {
 		return err
 	}
-	page.Calls = terms.Calls
 	denial, err := v.Desk.Draft(&request, terms, v.person.Principal())
 	if err != nil {
 		return err
@@ -245,6 +244,10 @@ func (v *visit) fillRule(page *rulePage, request approval.Request) error {
 	}
 	covered, err := v.Desk.Covers(v.r.Context(), store, &denial)
 	page.Covered = len(covered)
+	if sent.Get("calls") == "" { // so many that one permission is enough for all that wait
+		terms.Calls = min(max(terms.Calls, page.Covered), approval.MaxCalls)
+	}
+	page.Calls = terms.Calls
 	if err != nil || page.Each {
 		return err
 	}

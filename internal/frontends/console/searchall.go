@@ -232,7 +232,8 @@ func (v *visit) findInBooks(q string, limit int) searchFound {
 	if missing := v.missingTool("books", "books", "grep_search"); missing != nil {
 		return searchFound{Unserved: missing}
 	}
-	found, more, err := read[books.GrepOut](v, "grep_search", arguments{"pattern": "(?i)" + regexp.QuoteMeta(q), "all_books": true, "max_results": limit})
+	// The contract requires the id of a book, which does not count with all_books.
+	found, more, err := read[books.GrepOut](v, "grep_search", arguments{"book_id": "all", "pattern": "(?i)" + regexp.QuoteMeta(q), "all_books": true, "max_results": limit})
 	if err != nil {
 		return v.failedSearch("books", err)
 	}
