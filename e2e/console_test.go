@@ -186,7 +186,7 @@ func TestRolesInABrowser(t *testing.T) {
 		t.Errorf("a viewer has %d buttons", buttons)
 	}
 	eve.checkFaults("approval")
-	for _, path := range []string{"/console/approvals/" + id + "/decide", "/console/tools/add_task/try", "/console/settings/tokens"} {
+	for _, path := range []string{"/console/approvals/" + id + "/decide", "/console/tools/add_task/try", "/console/access/tokens"} {
 		status := evaluate[int](eve, fmt.Sprintf(`fetch(%q, {method: "POST", body: new URLSearchParams({verdict: "approve", name: "x"})}).then(r => r.status)`, path))
 		if status != http.StatusForbidden {
 			t.Errorf("POST %s: %d, want 403", path, status)

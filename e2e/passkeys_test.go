@@ -265,7 +265,7 @@ func checkSecondPasskey(t *testing.T, s *workspace) {
 	t.Helper()
 	w := s.serve("--toolsets", "learning-os")
 	ada, first := registered(t, w)
-	const removal = `form[action$="/remove"]`
+	const removal, confirmed = `a[href$="/remove"]`, `form[action$="/remove"] button`
 	add := func(name string) {
 		t.Helper()
 		evaluate[bool](ada, `(() => { document.querySelector("#passkey-name").value = `+quoted(name)+`; return true })()`)
@@ -282,7 +282,10 @@ func checkSecondPasskey(t *testing.T, s *workspace) {
 	ada.waitForCount(removal, 2)
 	id := w.request("by hand")
 	for left := 1; left >= 0; left-- {
-		ada.enter(removal + " button")
+		ada.enter(removal)
+		ada.waitForText("What stops working")
+		ada.enter(confirmed)
+		ada.waitForText("is removed, and never works again")
 		ada.waitForCount(removal, left)
 	}
 	ada.waitForText("Approvals need no signature")

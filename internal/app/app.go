@@ -30,6 +30,7 @@ import (
 	"remit/internal/engine/stats"
 	"remit/internal/engine/telemetry"
 	"remit/internal/frontends/cli"
+	"remit/internal/frontends/console"
 	"remit/internal/frontends/otlp"
 	"remit/internal/frontends/webhook"
 	"remit/internal/stores/keyfolder"
@@ -111,6 +112,7 @@ type App struct {
 	passkeys   *passkey.Keys
 	webhook    *webhook.Sender // nil if no webhook is configured
 	stats      *stats.Stats
+	arrivals   console.Arrivals
 	calls      *auditindex.Index
 	damage     damage
 

@@ -1,7 +1,9 @@
 package app
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"net/http"
 	"os"
 	"runtime"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"remit/internal/bodies"
+	"remit/internal/contract/catalog"
 	"remit/internal/engine"
 	"remit/internal/engine/ratelimit"
 	"remit/internal/engine/stats"
@@ -28,11 +31,13 @@ func (a *App) newConsole(server *httpserver.Server, authn *auth.Authenticator) (
 		return nil, err
 	}
 	needsToken := func() bool { return authn.Required(context.Background()) }
+	rules := sync.OnceValue(a.toolRules) // few people look at them
 	return &console.Console{
 		Version: Version, Root: a.settings.Root, Engine: a.engine, Pages: pages, Own: a.OwnEngine(),
 		Approvals: a.Approvals, Calls: a.calls, People: a.identities.signIn, Tokens: a.identities.tokens,
-		Settings: a.consoleSettings, Reload: a.reload,
-		Clients:        func(base string) []console.Client { return a.consoleClients(base, needsToken()) },
+		Settings: a.consoleSettings, Reload: a.reload, Trust: a.consoleTrust, ToolRules: rules,
+		Clients:        func(base, token string) []console.Client { return a.consoleClients(base, token, needsToken()) },
+		Arrivals:       &a.arrivals,
 		TokensRequired: needsToken,
 		Health:         func(ctx context.Context) map[string]error { return a.health(ctx, server.ShuttingDown()) },
 		Base:           a.baseURL, Secure: a.isSecure(), Identity: func() string { return identityText(authn) },
@@ -76,7 +81,7 @@ func identityText(authn *auth.Authenticator) string {
 	if authn.Issuer != nil {
 		return "HTTP callers must send a token from " + authn.Issuer.URL + ", or one created here."
 	}
-	return "HTTP callers must send a token created here, in the settings or with \"remit token create\"."
+	return "HTTP callers must send a token created here, on the page Access or with \"remit token create\"."
 }
 
 func (a *App) consoleSettings() []console.Setting {
@@ -91,11 +96,43 @@ func (a *App) consoleSettings() []console.Setting {
 	return shown
 }
 
+// consoleTrust returns what the configuration file of the workspace asks for, and what is trusted
+// of it now.
+func (a *App) consoleTrust() console.Trust {
+	settings := a.settings // a copy: reading the decisions notes problems in it
+	shown := console.Trust{File: settings.Config}
+	for _, e := range settings.TrustShown(newTrustStore(settings.Keys, settings.Env)) {
+		shown.Entries = append(shown.Entries, console.TrustedEntry(e))
+	}
+	return shown
+}
+
+// toolRules returns the operator's rules for tools, with the contracts as they were before.
+func (a *App) toolRules() (list []console.ToolRule) {
+	known, err := catalog.Load(a.settings.Toolsets...)
+	if err != nil {
+		a.log.Warn("reading the contracts again failed", "error", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.settings.Tools)) {
+		rule := console.ToolRule{Tool: name, File: a.settings.Config, Rule: a.settings.Tools[name]}
+		for _, set := range known {
+			for _, c := range set.Contracts {
+				if c.Name == name && (rule.Contract == nil || slices.Contains(a.settings.Toolsets, set.Name)) {
+					rule.Contract = c
+				}
+			}
+		}
+		list = append(list, rule)
+	}
+	return list
+}
+
 // tokenVariable is the environment variable in which clients find their token.
 const tokenVariable = "REMIT_TOKEN"
 
-// consoleClients returns how each client connects to the running server.
-func (a *App) consoleClients(base string, needsToken bool) []console.Client {
+// consoleClients returns how each client connects to the running server, with a token if there is
+// one.
+func (a *App) consoleClients(base, token string, needsToken bool) []console.Client {
 	system, err := clients.NewSystem(runtime.GOOS, a.settings.Env)
 	if err != nil {
 		a.log.Debug("the configuration folder of clients is unknown", "error", err)
@@ -105,8 +142,9 @@ func (a *App) consoleClients(base string, needsToken bool) []console.Client {
 	for _, c := range clients.All() {
 		one := console.Client{ID: c.Name, Title: c.Title, File: c.File(system), Language: c.Language(), Notes: strings.Join(c.Notes, " ")}
 		running := clients.Server{Name: "remit", URL: base + "/mcp"}
-		if needsToken {
-			running.TokenEnv, running.Token = tokenVariable, "THE TOKEN ITSELF"
+		if needsToken || token != "" {
+			running.TokenEnv, running.Token = tokenVariable, cmp.Or(token, "THE TOKEN ITSELF")
+			one.Literal = c.NeedsToken(running)
 		}
 		// It does not support URLs, so it starts the program itself.
 		if one.Snippet, err = c.Snippet(running); err != nil {

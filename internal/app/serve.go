@@ -23,6 +23,7 @@ import (
 	"remit/internal/engine/jobs"
 	"remit/internal/frontends/auth"
 	"remit/internal/frontends/cli"
+	"remit/internal/frontends/console"
 	"remit/internal/frontends/httpapi"
 	"remit/internal/frontends/httpserver"
 	"remit/internal/frontends/mcp"
@@ -66,6 +67,11 @@ func (a *App) endpoint(e *engine.Engine, sets []*contract.Set) *mcp.Server {
 		Tasks: &jobs.Runner{
 			Engine: e, Workspace: place, Log: a.log,
 			Store: a.database.background, Now: a.database.now,
+		},
+		Arrived: func(c mcp.Arrival) {
+			a.arrivals.Note(console.Arrival{
+				At: time.Now(), Principal: c.Principal, Client: c.Client, Frontend: c.Frontend, Version: c.Version, Method: c.Method,
+			})
 		},
 		States: &mcp.States{Secret: a.database.key, Workspace: place, UseOnce: a.database.spend, Now: a.clock.now},
 	}

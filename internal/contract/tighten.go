@@ -86,7 +86,7 @@ func (c *Contract) tighten(t Tightening) error {
 	}
 	const looser = "%s is looser than the contract's %s; it can only be tightened"
 	switch {
-	case !t.Rate.IsZero() && !c.Rate.IsZero() && t.Rate.isLooser(c.Rate):
+	case !t.Rate.IsZero() && !c.Rate.IsZero() && t.Rate.IsLooser(c.Rate):
 		return refuse("rate", looser, t.Rate, c.Rate)
 	case t.Deadline > c.Deadline.longest():
 		return refuse("deadline", looser, time.Duration(t.Deadline), time.Duration(c.Deadline.longest()))
@@ -124,8 +124,8 @@ func (c *Contract) apply(t Tightening) {
 	}
 }
 
-// isLooser reports whether r allows more calls than another rate, at once or in the long run:
+// IsLooser reports whether r allows more calls than another rate, at once or in the long run:
 // 5000/h is less than 100/min per hour, but allows 5000 calls within one minute.
-func (r Rate) isLooser(than Rate) bool {
+func (r Rate) IsLooser(than Rate) bool {
 	return r.Requests > than.Requests || float64(r.Requests)/r.Per.Seconds() > float64(than.Requests)/than.Per.Seconds()
 }

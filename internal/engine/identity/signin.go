@@ -237,17 +237,7 @@ func (s *SignIn) End(ctx context.Context, cookie string) error {
 	if err != nil || store == nil {
 		return err
 	}
-	hash := hashOf(key, cookie)
-	if err := store.End(ctx, hash); err != nil {
-		return unreachable(err)
-	}
-	if s.Anchor != nil {
-		now := s.Now()
-		if _, err := s.Anchor.End(ctx, anchorSession+hash, now, now.Add(SessionLength)); err != nil {
-			return unreachable(err)
-		}
-	}
-	return nil
+	return s.endHash(ctx, store, hashOf(key, cookie))
 }
 
 // People returns the sessions that are valid now, newest first.
@@ -333,67 +323,4 @@ func (s *SignIn) open(ctx context.Context, purpose string) (SessionStore, []byte
 
 func (s *SignIn) key(purpose string) ([]byte, error) {
 	return keyOf(s.Secret, purpose, s.Workspace, s.Anchor)
-}
-
-// good reports whether the session is valid: it was begun here, and has not ended.
-func (s *Session) good(key []byte, now time.Time) bool {
-	return equal(s.Seal, s.seal(key)) && !s.Expired(now)
-}
-
-// seal binds the person and the role to the session, and the session to the key.
-func (s *Session) seal(key []byte) string {
-	return Seal(key, "session", s.Hash, s.Name, s.Role.String(), instant(s.Created), instant(s.Expires))
-}
-
-// How long a session at the console lasts.
-const (
-	SessionLength = 12 * time.Hour // from signing in
-	SessionIdle   = 2 * time.Hour  // from the last request
-)
-
-// Session is the session of a person at the console.
-type Session struct {
-	Hash    string // of the cookie, which is not stored
-	Name    string
-	Role    Role
-	Created time.Time
-	Expires time.Time // even if the person stays active
-	Seen    time.Time // to a minute
-	Seal    string    // proves that the person signed in here, because a database can be copied
-}
-
-// Person returns who signed in.
-func (s Session) Person() Person { return Person{Name: s.Name, Role: s.Role} }
-
-// Expired reports whether the session has expired.
-func (s Session) Expired(now time.Time) bool {
-	return !now.Before(s.Expires) || !now.Before(s.Seen.Add(SessionIdle))
-}
-
-// SessionStore stores sessions. What a method has acknowledged survives a crash. Every method is
-// safe for concurrent use, also by several processes. An error means that the store failed.
-type SessionStore interface {
-	// Add stores a session, and deletes those that have expired at s.Created.
-	Add(ctx context.Context, s Session) error
-
-	// ByHash returns the session with this hash; false if there is none.
-	ByHash(ctx context.Context, hash string) (Session, bool, error)
-
-	// List returns all sessions, newest first.
-	List(ctx context.Context) ([]Session, error)
-
-	// Touch notes that a session was used, if that is later than the last time. It does not restore
-	// a session that has ended.
-	Touch(ctx context.Context, hash string, now time.Time) error
-
-	// End deletes a session. It does nothing if there is none.
-	End(ctx context.Context, hash string) error
-
-	// Void voids the links of a person that were made until then, and deletes the notes about
-	// others from before forget.
-	Void(ctx context.Context, whose string, until, forget time.Time) error
-
-	// Voided returns the time until which links of any of these are void; the zero time if there is
-	// none.
-	Voided(ctx context.Context, whose ...string) (time.Time, error)
 }

@@ -114,6 +114,20 @@ func (m *memory) Revoke(ctx context.Context, idOrName string, now time.Time) (id
 	return identity.Token{}, identity.TokenNotFound(idOrName)
 }
 
+func (m *memory) Replace(ctx context.Context, id string, t identity.Token) error {
+	leave, err := m.enter(ctx)
+	defer leave()
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(m.tokens, func(o identity.Token) bool { return o.ID == id && o.Revoked.IsZero() && o.Hash == t.Hash })
+	if i < 0 {
+		return identity.NotLive(t.Name)
+	}
+	m.tokens[i] = t
+	return nil
+}
+
 func (m *memory) Use(ctx context.Context, id string, now time.Time) error {
 	leave, err := m.enter(ctx)
 	defer leave()

@@ -394,6 +394,11 @@ type TokenStore interface {
 	// unchanged. It returns a contract.NotFound error if there is none.
 	Revoke(ctx context.Context, idOrName string, now time.Time) (Token, error)
 
+	// Replace stores a token in the place of the live one with this id, under another id and with
+	// the same secret. It returns a contract.Conflict error if that one is revoked, or if there is
+	// none.
+	Replace(ctx context.Context, id string, t Token) error
+
 	// Use notes that a token was used, if that is later than the last time. It does nothing if
 	// there is no such token.
 	Use(ctx context.Context, id string, now time.Time) error

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/url"
@@ -76,6 +77,10 @@ func (o *identityWorkspace) ByHash(_ context.Context, hash string) (identity.Tok
 		return identity.Token{}, false, nil
 	}
 	return o.stored[i], true, nil
+}
+
+func (o *identityWorkspace) Replace(context.Context, string, identity.Token) error {
+	return errors.New("no command narrows a token")
 }
 
 func (o *identityWorkspace) List(context.Context) ([]identity.Token, error) {

@@ -187,16 +187,7 @@ func digestOf(entries []Entry) string {
 // those that only REMIT_TRUST=all puts in force. A person trusts entries of this workspace, or of
 // the main checkout of this worktree. Decisions that cannot be read trust nothing.
 func (s *Settings) applyTrust(store TrustStore) {
-	var known Trust
-	if store != nil {
-		root := realPath(s.Root)
-		known, s.trustProblem = store.Load(root)
-		if main := mainCheckout(root); main != "" {
-			// The decisions about the checkout are reported there.
-			inherited, _ := store.Load(main)
-			known.Trusted = append(known.Trusted, inherited.Trusted...)
-		}
-	}
+	known := s.decisions(store)
 	given, _ := s.Env("REMIT_TRUST")
 	switch left := slices.DeleteFunc(slices.Clone(s.asked), known.has); {
 	case len(left) == 0 || given == digestOf(s.asked):

@@ -13,11 +13,20 @@ import (
 	"remit/internal/visible"
 )
 
-// accessPage is the data of the page about standing rules.
+// accessPage is the data of the page about who may do what.
 type accessPage struct {
 	Rules  []ruleRow
 	All    bool // also the rules that are not in force
 	MayEnd bool
+	Admin  bool // the rest is for admins only
+
+	Tokens    []tokenRow
+	Inactive  int // number of expired and revoked tokens that are not shown
+	AllTokens bool
+	People    []personRow
+	Signing   signing // what approvals need
+	Trust     Trust
+	Ended     *endedNotice
 }
 
 // ruleRow is a rule in the list.
@@ -27,26 +36,92 @@ type ruleRow struct {
 	Live                 bool
 }
 
-// access lists the standing rules, newest first.
+// endedNotice says what has just ended, and where to make another one.
+type endedNotice struct{ Text, Again string }
+
+// access lists the standing rules, newest first, and to admins tokens, people and trust.
 func (v *visit) access() error {
-	page := accessPage{All: v.r.URL.Query().Get("show") == "all", MayEnd: v.person.Role >= identity.Approver}
+	q := v.r.URL.Query()
+	page := accessPage{
+		All: q.Get("show") == "all", AllTokens: q.Get("tokens") == "all",
+		MayEnd: v.person.Role >= identity.Approver, Admin: v.person.Role >= identity.Admin,
+	}
 	rules, err := v.Desk.ListRules(v.r.Context(), page.All)
 	if err != nil {
 		return err
 	}
 	for _, r := range rules {
-		page.Rules = append(page.Rules, ruleRow{
-			RuleView: r, Sentence: r.Sentence(), Maker: visible.Line(r.By), Why: visible.Line(r.Reason), Live: r.Now == approval.InForce,
-		})
+		page.Rules = append(page.Rules, rowOfRule(r))
+	}
+	if page.Admin {
+		if err := v.accessForAdmins(&page, q); err != nil {
+			return err
+		}
 	}
 	return v.page("access", "access", "Access", page)
+}
+
+func rowOfRule(r approval.RuleView) ruleRow {
+	return ruleRow{RuleView: r, Sentence: r.Sentence(), Maker: visible.Line(r.By), Why: visible.Line(r.Reason), Live: r.Now == approval.InForce}
+}
+
+func (v *visit) accessForAdmins(page *accessPage, q url.Values) (err error) {
+	if page.Tokens, page.Inactive, err = v.tokenRows(page.AllTokens); err != nil {
+		return err
+	}
+	if page.People, err = v.peopleRows(); err != nil {
+		return err
+	}
+	page.Signing = v.signing(accessPath)
+	page.Trust = v.Trust()
+	if id := q.Get("revoked"); id != "" {
+		if t, err := v.tokenByID(id); err == nil && !t.Revoked.IsZero() {
+			page.Ended = &endedNotice{"Token " + t.Name + " is revoked. Its calls are rejected from now on.", tokensPath + "/new?like=" + url.QueryEscape(t.ID)}
+		}
+	}
+	if name := q.Get("out"); identity.CheckName(name) == nil {
+		page.Ended = &endedNotice{
+			"What you ended of " + name + " has ended for good.", linksPath + "/new?" + url.Values{"name": {name}, "role": {q.Get("role")}}.Encode(),
+		}
+	}
+	return nil
+}
+
+// confirmRevokeRule asks before a rule ends.
+func (v *visit) confirmRevokeRule() error {
+	rules, err := v.Desk.ListRules(v.r.Context(), false)
+	if err != nil {
+		return err
+	}
+	for _, r := range rules {
+		if r.ID != v.r.PathValue("rule") || r.Now != approval.InForce {
+			continue
+		}
+		page := confirmPage{
+			Title: "Revoke rule " + r.ID + "?", Lead: r.Sentence(), Action: accessPath + "/" + r.ID + "/revoke", Button: "Revoke the rule", Back: accessPath,
+			Facts: []confirmFact{{Label: "Made by", Text: r.By + ", " + distance(r.CreatedAt, v.Now())}, v.lastUse(r.Principal)},
+			Again: "A revoked rule stays revoked. To make another one, open a request that waits and choose “Allow or deny calls like this”.",
+		}
+		if r.Allow {
+			used := "never"
+			if !r.UsedAt.IsZero() {
+				used = strconv.Itoa(r.Used) + " of " + strconv.Itoa(r.Calls) + " times, last " + distance(r.UsedAt, v.Now())
+			}
+			page.Facts = append(page.Facts, confirmFact{Label: "Used", Text: used})
+			page.Stops = []string{"Calls of " + r.Principal + " that this rule lets pass now wait for a person again, from the next one on."}
+		} else {
+			page.Stops = []string{"Calls of " + r.Principal + " that this rule denies now wait for a person again."}
+		}
+		return v.confirm(page)
+	}
+	return contract.Errorf(contract.NotFound, "There is no rule in force with this id; it may have been revoked, used up or expired")
 }
 
 // revokeRule ends a rule at once and for good.
 func (v *visit) revokeRule() error {
 	by := approval.Decision{By: v.person.Principal(), Via: frontendConsole, Address: v.Address(v.r)}
 	_, err := v.Desk.RevokeRule(v.r.Context(), v.r.PathValue("rule"), by)
-	return v.afterRule(err, "The rule was not revoked", "/console/access?show=all")
+	return v.afterRule(err, "The rule was not revoked", accessPath+"?show=all")
 }
 
 // afterRule sends the person to a page, or says why nothing was changed.
@@ -158,7 +233,6 @@ func (v *visit) fillRule(page *rulePage, request approval.Request) error {
 	if err != nil {
 		return err
 	}
-	page.Calls = terms.Calls
 	denial, err := v.Desk.Draft(&request, terms, v.person.Principal())
 	if err != nil {
 		return err
@@ -170,6 +244,10 @@ func (v *visit) fillRule(page *rulePage, request approval.Request) error {
 	}
 	covered, err := v.Desk.Covers(v.r.Context(), store, &denial)
 	page.Covered = len(covered)
+	if sent.Get("calls") == "" { // so many that one permission is enough for all that wait
+		terms.Calls = min(max(terms.Calls, page.Covered), approval.MaxCalls)
+	}
+	page.Calls = terms.Calls
 	if err != nil || page.Each {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"remit/internal/bodies"
+	"remit/internal/contract"
 	"remit/internal/engine"
 	"remit/internal/engine/approval"
 	"remit/internal/engine/audit/auditindex"
@@ -38,14 +39,21 @@ type Console struct {
 	People    People
 	Tokens    Tokens
 	Settings  func() []Setting
+	// Trust returns what people have trusted in the workspace.
+	Trust func() Trust
+	// ToolRules returns the operator's rules for tools, in the order of their names.
+	ToolRules func() []ToolRule
 	// Reload reads the configuration again, and returns the settings that need a restart of the
 	// server.
-	Reload   func() (restart []string, err error)
-	Health   func(ctx context.Context) map[string]error
-	Clients  func(base string) []Client // how each client connects to the server at base
-	Base     func() string              // the URL at which people reach the server
-	Secure   bool                       // send cookies over TLS only
-	Identity func() string              // how callers are identified, as a sentence
+	Reload func() (restart []string, err error)
+	Health func(ctx context.Context) map[string]error
+	// Clients returns how each client connects to the server at base. token is the secret of a
+	// token that was just made; "" for a placeholder.
+	Clients  func(base, token string) []Client
+	Arrivals *Arrivals     // of MCP clients
+	Base     func() string // the URL at which people reach the server
+	Secure   bool          // send cookies over TLS only
+	Identity func() string // how callers are identified, as a sentence
 	// TokensRequired reports whether callers over HTTP must send a token.
 	TokensRequired func() bool
 	Audit          engine.Auditor
@@ -99,6 +107,9 @@ type People interface {
 	People(ctx context.Context) ([]identity.Session, error)
 	// SignOut ends all sessions of a person and returns their number.
 	SignOut(ctx context.Context, name string) (ended int, err error)
+	// EndSession ends the valid session with this id and returns it. It returns a contract.NotFound
+	// error if there is none.
+	EndSession(ctx context.Context, id string) (identity.Session, error)
 	// Link creates a one-time sign-in token for a person. It is valid for the given time.
 	Link(who identity.Person, valid time.Duration) (token string, err error)
 }
@@ -108,10 +119,36 @@ type Tokens interface {
 	Create(ctx context.Context, t identity.NewToken) (secret string, made identity.Token, err error)
 	List(ctx context.Context) ([]identity.Token, error)
 	Revoke(ctx context.Context, name string) (identity.Token, error)
+	// Narrow takes rights from a live token, which gets another id.
+	Narrow(ctx context.Context, id string, n identity.Narrowing) (identity.Token, error)
 }
 
 // Setting is one value of the effective configuration, without secrets.
 type Setting struct{ Key, Value, Origin string }
+
+// Trust is what the configuration file of the workspace asks for beyond the defaults, and what
+// people have trusted of it. Values contain no passwords.
+type Trust struct {
+	File    string
+	Entries []TrustedEntry
+}
+
+// TrustedEntry is a key of the configuration file. By is "" if nobody has trusted its value.
+type TrustedEntry struct {
+	Key, Value string
+	InForce    bool
+	By         string
+	At         time.Time
+}
+
+// ToolRule is what the operator changed about a tool.
+type ToolRule struct {
+	Tool string // its name
+	File string // the configuration file that contains the rule
+	Rule contract.Tightening
+	// Contract is the contract as it was before; nil if no served toolset has the tool.
+	Contract *contract.Contract
+}
 
 // Client describes how a program connects to Remit.
 type Client struct {
@@ -123,6 +160,8 @@ type Client struct {
 	// A URL that opens the client and installs the server; "" if the client has none.
 	Link  string
 	Notes string
+	// Snippet and Link contain the token itself, because the client reads no environment variables.
+	Literal bool
 }
 
 // The front end names in the records of calls that people make. Reads of a page are recorded too,
@@ -175,18 +214,30 @@ func (*Console) routes() []route {
 		{"POST /console/approvals/{id}/rule/passkey", identity.Approver, (*visit).askRule},
 		{"GET /console/access", identity.Viewer, (*visit).access},
 		{"POST /console/access/{rule}/revoke", identity.Approver, (*visit).revokeRule},
+		{"GET /console/access/{rule}/revoke", identity.Approver, (*visit).confirmRevokeRule},
+		{"GET /console/access/tokens/new", identity.Admin, (*visit).newTokenForm},
+		{"POST /console/access/tokens", identity.Admin, (*visit).makeToken},
+		{"GET /console/access/tokens/{id}/narrow", identity.Admin, (*visit).narrowForm},
+		{"POST /console/access/tokens/{id}/narrow", identity.Admin, (*visit).narrowToken},
+		{"GET /console/access/tokens/{id}/revoke", identity.Admin, (*visit).confirmRevokeToken},
+		{"POST /console/access/tokens/{id}/revoke", identity.Admin, (*visit).revokeToken},
+		{"GET /console/access/links/new", identity.Admin, (*visit).newLinkForm},
+		{"POST /console/access/links", identity.Admin, (*visit).makeLink},
+		{"GET /console/access/people/signout", identity.Admin, (*visit).confirmSignOut},
+		{"POST /console/access/people/signout", identity.Admin, (*visit).signOutOther},
+		{"GET /console/access/sessions/{id}/end", identity.Admin, (*visit).confirmEndSession},
+		{"POST /console/access/sessions/{id}/end", identity.Admin, (*visit).endSession},
 		{"GET /console/passkeys", identity.Approver, (*visit).passkeys},
 		{"POST /console/passkeys", identity.Approver, (*visit).addPasskey},
 		{"POST /console/passkeys/add", identity.Approver, (*visit).askNewPasskey},
 		{"POST /console/passkeys/{id}/remove", identity.Approver, (*visit).removePasskey},
+		{"GET /console/passkeys/{id}/remove", identity.Approver, (*visit).confirmRemovePasskey},
 		{"POST /console/passkeys/{id}/passkey", identity.Approver, (*visit).askRemoval},
 		{"GET /console/settings", identity.Admin, (*visit).settings},
-		{"POST /console/settings/tokens", identity.Admin, (*visit).makeToken},
-		{"POST /console/settings/tokens/{id}/revoke", identity.Admin, (*visit).revokeToken},
-		{"POST /console/settings/links", identity.Admin, (*visit).makeLink},
 		{"POST /console/settings/reload", identity.Admin, (*visit).reload},
-		{"POST /console/settings/signout", identity.Admin, (*visit).signOutOther},
 		{"GET /console/connect", identity.Viewer, (*visit).connect},
+		{"GET /console/connect/live", identity.Viewer, (*visit).connectUpdate},
+		{"POST /console/connect/token", identity.Admin, (*visit).connectToken},
 		{"GET " + eventsPath, identity.Viewer, (*visit).events},
 		{"POST /console/logout", identity.Viewer, (*visit).signOut},
 		{"GET /console/tools", identity.Viewer, (*visit).listTools},
@@ -223,7 +274,9 @@ func (*Console) routes() []route {
 		{"POST /console/books/{book}/restore/{path...}", identity.Approver, (*visit).restoreLesson},
 		{"GET /console/books/{book}/changes/{version}/{path...}", identity.Viewer, (*visit).showVersion},
 		{"GET /console/books/{book}/asset/{path...}", identity.Viewer, (*visit).sendAsset},
-		{"GET /console/search", identity.Viewer, (*visit).showSearch},
+		{"GET /console/search", identity.Viewer, (*visit).searchAll},
+		{"GET /console/search/found/{source}", identity.Viewer, (*visit).searchGroup},
+		{"GET /console/search/project", identity.Viewer, (*visit).showSearch},
 		{"GET /console/files/{path...}", identity.Viewer, (*visit).showFile},
 		{"GET /console/memory", identity.Viewer, (*visit).showMemory},
 	}

@@ -102,8 +102,9 @@ func newStack(t *testing.T, files map[string]string, changes ...func(*cli.Settin
 		Change:         a.Library().ChangeTexts,
 		Address:        func(r *http.Request) string { return r.RemoteAddr },
 		TokensRequired: func() bool { return false }, Identity: func() string { return "" },
-		Settings: func() []console.Setting { return nil },
-		Asset:    a.Library().Asset,
+		Settings:  func() []console.Setting { return nil },
+		ToolRules: func() []console.ToolRule { return nil }, Desk: &approval.Desk{Open: a.Approvals, Now: time.Now},
+		Asset: a.Library().Asset,
 	}
 	s.Register(s.mux)
 	return s
@@ -130,6 +131,10 @@ func (s *stack) People(context.Context) ([]identity.Session, error) { return nil
 func (s *stack) SignOut(context.Context, string) (int, error) { return 0, nil }
 
 func (s *stack) End(context.Context, string) error { return nil }
+
+func (s *stack) EndSession(context.Context, string) (identity.Session, error) {
+	return identity.Session{}, nil
+}
 
 func (s *stack) Link(identity.Person, time.Duration) (string, error) { return "", nil }
 
@@ -268,7 +273,7 @@ func TestFilePages(t *testing.T) {
 
 func TestUnservedPages(t *testing.T) {
 	s := newStack(t, nil, func(c *cli.Settings) { c.Toolsets = []string{"conformance"} })
-	for _, path := range []string{"tasks", "books", "memory", "search?q=abc"} {
+	for _, path := range []string{"tasks", "books", "memory", "search/project?q=abc"} {
 		expect(t, s.get("/console/"+path), 200, "remit serve --toolsets")
 	}
 	for _, path := range []string{"books/abc", "books/abc/read/x.md", "files/x.go"} {
@@ -284,7 +289,7 @@ func TestNoDatabase(t *testing.T) {
 	expect(t, s.get("/console/tasks"), 503, "not available; try again")
 	expect(t, s.get("/console/memory"), 503, "Memory cannot be read right now; try again")
 	expect(t, s.get("/console/books"), 200, "No books yet")
-	expect(t, s.get("/console/search?q=hello"), 200, `href="/console/files/a.md"`, "cannot be used right now; try again")
+	expect(t, s.get("/console/search/project?q=hello"), 200, `href="/console/files/a.md"`, "cannot be used right now; try again")
 	expect(t, s.get("/console/files/a.md"), 200, "hello world")
 }
 

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"net"
@@ -77,14 +78,16 @@ func newFixture(t testing.TB) *fixture {
 		Settings: func() []Setting {
 			return []Setting{{"root", "/home/ada/garden", "flag"}, {"approve", "ask", "default"}}
 		},
-		Reload:   func() ([]string, error) { return c.restart, c.invalid },
-		Health:   func(context.Context) map[string]error { return map[string]error{"database": nil} },
-		Base:     func() string { return "http://127.0.0.1:8722/" },
-		Identity: func() string { return "Whoever is on this machine may call" },
-		Audit:    c, Limiter: ratelimit.NewMemory(), Now: func() time.Time { return c.now },
+		Trust:     func() Trust { return Trust{} },
+		ToolRules: func() []ToolRule { return nil },
+		Reload:    func() ([]string, error) { return c.restart, c.invalid },
+		Health:    func(context.Context) map[string]error { return map[string]error{"database": nil} },
+		Base:      func() string { return "http://127.0.0.1:8722/" },
+		Identity:  func() string { return "Whoever is on this machine may call" },
+		Audit:     c, Limiter: ratelimit.NewMemory(), Now: func() time.Time { return c.now },
 		Log:            slog.New(slog.NewTextHandler(&c.log, nil)),
 		TokensRequired: func() bool { return false },
-		Clients:        func(string) []Client { return nil },
+		Clients:        func(string, string) []Client { return nil },
 		Address: func(r *http.Request) string {
 			host, _, _ := net.SplitHostPort(r.RemoteAddr) // as the server does
 			return host
@@ -273,8 +276,8 @@ func (p *fakePeople) People(context.Context) ([]identity.Session, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var all []identity.Session
-	for _, who := range p.cookies {
-		all = append(all, identity.Session{Name: who.Name, Role: who.Role, Created: p.now(), Seen: p.now(), Expires: p.now().Add(12 * time.Hour)})
+	for cookie, who := range p.cookies {
+		all = append(all, identity.Session{Hash: cookie, Name: who.Name, Role: who.Role, Created: p.now(), Seen: p.now(), Expires: p.now().Add(12 * time.Hour)})
 	}
 	return all, p.fail
 }
@@ -285,6 +288,16 @@ func (p *fakePeople) SignOut(_ context.Context, name string) (int, error) {
 	before := len(p.cookies)
 	maps.DeleteFunc(p.cookies, func(_ string, who identity.Person) bool { return who.Name == name })
 	return before - len(p.cookies), p.fail
+}
+
+func (p *fakePeople) EndSession(ctx context.Context, id string) (identity.Session, error) {
+	sessions, err := p.People(ctx)
+	for _, s := range sessions {
+		if s.ID() == id {
+			return s, p.End(ctx, s.Hash)
+		}
+	}
+	return identity.Session{}, cmp.Or[error](err, contract.Errorf(contract.NotFound, "There is no such session"))
 }
 
 func (p *fakePeople) Link(who identity.Person, _ time.Duration) (string, error) {
@@ -298,7 +311,10 @@ func (p *fakePeople) Link(who identity.Person, _ time.Duration) (string, error) 
 type fakeTokens struct{ list []identity.Token }
 
 func (f *fakeTokens) Create(ctx context.Context, n identity.NewToken) (string, identity.Token, error) {
-	made := identity.Token{ID: "t1", Name: n.Name, User: n.User, Scopes: n.Scopes, Rate: n.Rate, By: n.By, Expires: n.Expires}
+	if n.Name == "" {
+		return "", identity.Token{}, contract.Errorf(contract.Invalid, "The name is empty")
+	}
+	made := identity.Token{ID: fmt.Sprintf("t%d", len(f.list)+1), Role: n.Role, Name: n.Name, User: n.User, Scopes: n.Scopes, Rate: n.Rate, By: n.By, Expires: n.Expires}
 	f.list = append(f.list, made)
 	made.DescribeIn(ctx)
 	return "remit_secret-of-" + n.Name, made, nil
@@ -315,6 +331,17 @@ func (f *fakeTokens) Revoke(ctx context.Context, name string) (identity.Token, e
 		}
 	}
 	return identity.Token{}, contract.Errorf(contract.NotFound, "There is no token %s", name)
+}
+
+func (f *fakeTokens) Narrow(ctx context.Context, id string, n identity.Narrowing) (identity.Token, error) {
+	for i := range f.list {
+		if t := &f.list[i]; t.ID == id {
+			t.ID, t.Scopes, t.User, t.Rate, t.Expires = id+"-narrow", n.Scopes, n.User, n.Rate, n.Expires
+			t.DescribeIn(ctx)
+			return *t, nil
+		}
+	}
+	return identity.Token{}, contract.Errorf(contract.NotFound, "There is no token %s", id)
 }
 
 // requestStore is an approval.Store in memory.

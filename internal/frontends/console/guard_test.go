@@ -142,8 +142,8 @@ func TestRoles(t *testing.T) {
 		{identity.Viewer, "GET", "/console/settings", nil, 403},
 		{identity.Approver, "POST", "/console/approvals/k3v9q2xa7m/decide", url.Values{"verdict": {"deny"}}, 303},
 		{identity.Approver, "GET", "/console/settings", nil, 403},
-		{identity.Approver, "POST", "/console/settings/tokens", url.Values{"name": {"x"}, "scope": {"*:read"}, "days": {"7"}}, 403},
-		{identity.Approver, "POST", "/console/settings/links", url.Values{"name": {"x"}, "role": {"admin"}, "minutes": {"10"}}, 403},
+		{identity.Approver, "POST", "/console/access/tokens", url.Values{"name": {"x"}, "scope": {"*:read"}, "days": {"7"}}, 403},
+		{identity.Approver, "POST", "/console/access/links", url.Values{"name": {"x"}, "role": {"admin"}, "minutes": {"10"}}, 403},
 		{identity.Admin, "GET", "/console/settings", nil, 200},
 	} {
 		c := newFixture(t)
@@ -169,7 +169,7 @@ func TestOtherSitesCannotPost(t *testing.T) {
 	} {
 		c := newFixture(t)
 		c.addRequest(t, "k3v9q2xa7m", "agent:x", `{}`)
-		for _, path := range []string{"/console/approvals/k3v9q2xa7m/decide", "/console/logout", "/console/settings/tokens", "/console/login"} {
+		for _, path := range []string{"/console/approvals/k3v9q2xa7m/decide", "/console/logout", "/console/access/tokens", "/console/login"} {
 			w := c.as(identity.Admin)("POST", path, form, headers...)
 			wants(t, w, 403, "came from another web site")
 			if w.Header().Get("Set-Cookie") != "" {
@@ -274,7 +274,7 @@ func TestWrongMethods(t *testing.T) {
 	}{
 		{"POST", "/", 405, "GET, HEAD", 401},
 		{"PUT", "/console/settings", 405, "GET, HEAD", 401},
-		{"DELETE", "/console/settings/tokens", 405, "POST", 401},
+		{"DELETE", "/console/access/tokens", 405, "POST", 401},
 		{"GET", "/console/logout", 405, "POST", 401},
 		{"POST", "/console/nowhere", 404, "", 401},
 		{"GET", "/console/nowhere", 404, "", 401},

@@ -52,7 +52,7 @@ func (v *visit) overview() error {
 		return err
 	}
 	if len(page.Calls) == 0 {
-		page.Clients = v.Clients(v.base())
+		page.Clients = v.Clients(v.base(), "")
 		page.Clients = page.Clients[:min(3, len(page.Clients))]
 	}
 	return v.page("overview", "overview", "Overview", page)

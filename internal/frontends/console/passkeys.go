@@ -56,6 +56,7 @@ type passkeysPage struct {
 	Needed  bool // any passkey is registered
 	At      string
 	Problem string // why none can be added
+	Again   string // the name of the person's passkey that was just removed
 }
 
 // passkeyRow is a passkey in the list.
@@ -67,6 +68,9 @@ type passkeyRow struct {
 func (v *visit) passkeys() error {
 	var page passkeysPage
 	var err error
+	if again := v.r.URL.Query().Get("removed"); identity.CheckName(again) == nil {
+		page.Again = again
+	}
 	if page.At, err = v.passkeyPage(v.r.URL.Path); err != nil {
 		page.Problem = contract.AsError(err).Message
 	}
@@ -141,24 +145,69 @@ func (v *visit) addPasskey() error {
 	return nil
 }
 
-func (v *visit) removePasskey() error {
-	id := v.r.PathValue("id")
-	p, found, err := v.Passkeys.ByID(v.r.Context(), id)
-	switch {
-	case err != nil:
+// ownedPasskey returns the passkey that the path names, if the visitor may remove it.
+func (v *visit) ownedPasskey() (passkey.Passkey, error) {
+	p, found, err := v.Passkeys.ByID(v.r.Context(), v.r.PathValue("id"))
+	if err == nil && (!found || !v.mayRemove(&p)) {
+		err = contract.Errorf(contract.NotFound, "You have no such passkey")
+	}
+	return p, err
+}
+
+// confirmRemovePasskey asks before a passkey is removed, and says what stops working.
+func (v *visit) confirmRemovePasskey() error {
+	p, err := v.ownedPasskey()
+	if err != nil {
 		return err
-	case !found || !v.mayRemove(&p):
-		return contract.Errorf(contract.NotFound, "You have no such passkey")
+	}
+	all, err := v.Passkeys.List(v.r.Context())
+	if err != nil {
+		return err
+	}
+	own := 0
+	for i := range all {
+		if all[i].Person == p.Person {
+			own++
+		}
+	}
+	whose := strings.TrimPrefix(p.Person, identity.Person{}.Principal())
+	page := confirmPage{
+		Title: "Remove passkey " + p.Name + "?", Action: "/console/passkeys/" + p.ID + "/remove", Passkey: "/console/passkeys/" + p.ID + "/passkey",
+		Button: "Remove " + p.Name, Back: "/console/passkeys", Stops: []string{"Signing with this passkey, at once."},
+		Facts: []confirmFact{{Label: "Person", Text: whose}, {Label: "Created", Text: distance(p.Created, v.Now())}, {Label: "Last used", Text: "never"}},
+		Again: "A removed passkey never works again, even if the device still offers it. “Make again...” registers another one. " +
+			"Removing asks for the signature of a registered passkey.",
+	}
+	if !p.Used.IsZero() {
+		page.Facts[2].Text = distance(p.Used, v.Now())
+	}
+	switch {
+	case len(all) == 1:
+		page.Stops = append(page.Stops, "The need for signatures: it is the last passkey of the workspace, so approvals then need none, and the other ways of approving work again.")
+	case own == 1:
+		page.Stops = append(page.Stops, "Approving by "+whose+": it is their last passkey, and approvals in this workspace need one.")
+	}
+	return v.confirm(page)
+}
+
+func (v *visit) removePasskey() error {
+	p, err := v.ownedPasskey()
+	if err != nil {
+		return err
 	}
 	if err := v.auditReady("removed"); err != nil {
 		return err
 	}
 	ctx, effect := v.start(passkey.RecordRemoved, v.person, jsontree.M("name", jsontree.Str(p.Name)), jsontree.M("of", jsontree.Str(p.Person)))
-	_, _, err = v.Passkeys.Remove(ctx, v.person.Principal(), id, v.passkeyAnswer())
+	_, _, err = v.Passkeys.Remove(ctx, v.person.Principal(), p.ID, v.passkeyAnswer())
 	v.conclude(effect, err)
 	if err != nil {
 		return err
 	}
-	v.redirect("/console/passkeys")
+	next := "/console/passkeys"
+	if p.Person == v.person.Principal() {
+		next += "?" + url.Values{"removed": {p.Name}}.Encode()
+	}
+	v.redirect(next)
 	return nil
 }

@@ -49,7 +49,7 @@ func (v *visit) showSearch() error {
 	if strings.TrimSpace(page.Query) != "" {
 		runAll(func() { page.Grep = v.grep(page) }, func() { page.Knowledge = v.searchKnowledge(page) })
 	}
-	return v.page("search", "search", "Search", page)
+	return v.page("search", "search", "Search the project", page)
 }
 
 // find calls a search tool. It returns a failure as a finding, so that the rest of the page is

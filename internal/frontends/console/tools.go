@@ -12,6 +12,7 @@ import (
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
 	"remit/internal/engine/audit"
+	"remit/internal/engine/identity"
 )
 
 func (v *visit) listTools() error {
@@ -38,6 +39,9 @@ type toolView struct {
 	Hidden     []string // its arguments that were not recorded
 	Tried      *trial
 	Snippets   snippets
+	Operator   toolRules // how the tool differs from its contract
+	Standing   []ruleRow // rules of people in force for it
+	MayEnd     bool      // the visitor may revoke them
 }
 
 // errorRow is a kind of error, with the contract's rule for it.
@@ -63,6 +67,9 @@ func (v *visit) showTool() error {
 		return err
 	}
 	view := v.toolView(t)
+	if view.Standing, err = v.standingRules(t); err != nil {
+		return err
+	}
 	view.prefill(v.r.URL.Query().Get("example"))
 	if id := v.r.URL.Query().Get("call"); id != "" {
 		if err := v.prefillCall(view, id); err != nil {
@@ -109,6 +116,7 @@ func (v *visit) toolView(t *engine.Tool) *toolView {
 	view := &toolView{
 		Tool: t, Hints: hintsOf(t.Contract), Definition: size, Tokens: (size + 3) / 4, Response: responseSize(t.Contract),
 		Input: schemaRows(&t.Input), Form: newForm(t.Contract), MayTry: v.mayUse(t) == nil, Snippets: v.snippetsOf(t),
+		Operator: v.rulesFor(t), MayEnd: v.person.Role >= identity.Approver,
 	}
 	if !t.Content {
 		view.Output = schemaRows(&t.Output)

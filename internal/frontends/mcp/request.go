@@ -109,6 +109,7 @@ func (q *request) dispatch(ctx context.Context) ([]byte, error) {
 	case "tools/call":
 		return q.callTool(ctx)
 	case "tools/list":
+		q.arrive(q.method)
 		s.list()
 		return q.listFixed("tools", s.tools)
 	case "prompts/list":

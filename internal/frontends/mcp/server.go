@@ -27,6 +27,9 @@ type Server struct {
 	// Whether what a stdio client answers to a question for approval counts as a person's decision.
 	Dialogues bool
 	Log       *slog.Logger // of a stdio session; nil for none
+	// Arrived is called when a client makes itself known: with initialize, server/discover or
+	// tools/list. It must not block. Nil for none.
+	Arrived func(Arrival)
 
 	listsOnce sync.Once
 	tools     fixedList // encoded, in the order of the list
@@ -35,6 +38,22 @@ type Server struct {
 
 	modernEndOnce sync.Once
 	modernEnd     []byte // the end of every modern result
+}
+
+// Arrival is a message with which a client makes itself known.
+type Arrival struct {
+	Principal string
+	Client    string // the name that the client gives itself
+	Frontend  string
+	Version   string // of the protocol
+	Method    string
+}
+
+// arrive reports a message with which a client makes itself known.
+func (q *request) arrive(method string) {
+	if q.server.Arrived != nil {
+		q.server.Arrived(Arrival{q.from.Principal, q.from.name, q.from.frontend, q.from.version, method})
+	}
 }
 
 // item is an encoded entry of a list.
@@ -123,6 +142,7 @@ const (
 
 // discover answers server/discover.
 func (s *Server) discover(q *request) []byte {
+	q.arrive(q.method)
 	versions := jsontree.Strs(allVersions...)
 	b := versions.Append(append(q.begin(1024), `"supportedVersions":`...))
 	return q.end(q.cacheable(s.appendSelf(b, modern), ttlFixed, "public"))
@@ -131,6 +151,7 @@ func (s *Server) discover(q *request) []byte {
 // initialize answers initialize. If the client's version is not supported, the response has the
 // newest legacy version, as the protocol requires.
 func (s *Server) initialize(q *request) []byte {
+	q.arrive("initialize")
 	b := jsontree.AppendString(append(q.begin(1024), `"protocolVersion":`...), q.from.version)
 	return q.end(s.appendSelf(b, legacy))
 }

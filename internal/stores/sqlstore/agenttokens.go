@@ -93,6 +93,24 @@ func (s agentTokens) Revoke(ctx context.Context, idOrName string, now time.Time)
 	})
 }
 
+const replaceToken = `
+UPDATE agent_tokens SET id = $2, user_id = $3, scopes = $4, rate_requests = $5, rate_per = $6, expires_at = $7, seal = $8
+WHERE id = $1 AND revoked_at IS NULL AND hash = $9`
+
+func (s agentTokens) Replace(ctx context.Context, id string, t identity.Token) error {
+	return s.db.transact(ctx, "narrow a token", func(ctx context.Context, tx runner) error {
+		replaced, err := changesOne(tx.ExecContext(ctx, replaceToken, id, t.ID, t.User, t.Scopes.String(), t.Rate.Requests, int64(t.Rate.Per),
+			micros(t.Expires), t.Seal, t.Hash))
+		switch {
+		case err != nil:
+			return err
+		case !replaced:
+			return identity.NotLive(t.Name)
+		}
+		return s.db.record(ctx, tx)
+	})
+}
+
 const useToken = `UPDATE agent_tokens SET used_at = $2 WHERE id = $1 AND (used_at IS NULL OR used_at < $2)`
 
 func (s agentTokens) Use(ctx context.Context, id string, now time.Time) error {

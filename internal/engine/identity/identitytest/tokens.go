@@ -31,6 +31,8 @@ func Tokens(t *testing.T, open func(t *testing.T) identity.TokenStore) {
 		"Revoke the live token of a name":  revokeLive,
 		"Revoke again changes nothing":     revokeAgain,
 		"Revoke rejects unknown tokens":    revokeNothing,
+		"Replace keeps the secret":         replace,
+		"Replace only a live token":        replaceEnded,
 		"Use never goes back in time":      use,
 		"a cancelled call changes nothing": cancelledToken,
 		"names and users in any script":    anyWriting,
@@ -213,6 +215,36 @@ func revokeNothing(t *testing.T, s identity.TokenStore) {
 	}
 	if got := list(t, s)[0]; !got.Revoked.IsZero() {
 		t.Error("another token was revoked")
+	}
+}
+
+func replace(t *testing.T, s identity.TokenStore) {
+	add(t, s, token("t1", "ci"), token("t2", "other"))
+	narrow := token("t3", "ci")
+	narrow.Hash, narrow.User, narrow.Scopes, narrow.Rate.Requests = "hash of t1", "", identity.Scopes{{Set: "tasks"}: true}, 60
+	narrow.Expires = noon.Add(time.Minute)
+	if err := s.Replace(t.Context(), "t1", narrow); err != nil {
+		t.Fatal(err)
+	}
+	contracttest.Equal(t, list(t, s), []identity.Token{narrow, token("t2", "other")})
+	again := token("t4", "ci")
+	// The name is still taken.
+	contracttest.WantError(t, s.Add(t.Context(), again), contract.Conflict, "ci")
+}
+
+func replaceEnded(t *testing.T, s identity.TokenStore) {
+	add(t, s, token("t1", "ci"))
+	narrow := token("t2", "ci")
+	// It has another secret.
+	contracttest.WantError(t, s.Replace(t.Context(), "t1", narrow), contract.Conflict)
+	narrow.Hash = "hash of t1"
+	contracttest.WantError(t, s.Replace(t.Context(), "t9", narrow), contract.Conflict)
+	if _, err := s.Revoke(t.Context(), "t1", noon); err != nil {
+		t.Fatal(err)
+	}
+	contracttest.WantError(t, s.Replace(t.Context(), "t1", narrow), contract.Conflict)
+	if got := list(t, s); len(got) != 1 || got[0].ID != "t1" {
+		t.Errorf("the store has %+v", got)
 	}
 }
 

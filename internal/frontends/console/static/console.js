@@ -33,7 +33,10 @@
   const off = () => localStorage.getItem("keys") === "off";
   const places = { i: "/console/approvals", o: "/", t: "/console/tasks", b: "/console/books" };
   let going = 0; // when g was pressed
-  const find = () => document.querySelector("main [data-find], main input[type=search], main input[name=q]");
+  // The box in the frame searches everything. It is hidden in narrow windows; then the page with the
+  // same box opens.
+  const seen = (box) => box?.checkVisibility() && box;
+  const find = () => seen(document.querySelector("[data-everywhere]")) || location.pathname === "/console/search" && document.querySelector("main [data-find]");
   const keys = {
     "?": () => help?.showModal(),
     "/": () => (find() ? find().focus() : location.assign("/console/search")),
