@@ -20,6 +20,7 @@ import (
 // functions returns the functions that every template may use.
 func (c *Console) functions() template.FuncMap {
 	return template.FuncMap{
+		"agentlink":    agentLink,
 		"ago":          func(at any) (template.HTML, error) { return ago(at, c.Now()) },
 		"at":           exactTag,
 		"asset":        assetURL,
@@ -28,6 +29,7 @@ func (c *Console) functions() template.FuncMap {
 		"clip":         clip,
 		"codeline":     shownLine,
 		"dict":         dict,
+		"grouped":      grouped,
 		"join":         strings.Join,
 		"legible":      legible,
 		"milliseconds": inMilliseconds,
@@ -40,6 +42,11 @@ func (c *Console) functions() template.FuncMap {
 		"tone":         tone,
 		"took":         took,
 	}
+}
+
+// agentLink returns the address of what an agent did.
+func agentLink(name string) string {
+	return "/console/calls?" + url.Values{"caller": {name}}.Encode()
 }
 
 // pager links to the neighbouring pages of a list. Prev and Next are URLs, empty if there is no

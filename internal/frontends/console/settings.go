@@ -25,6 +25,12 @@ type settingsPage struct {
 	People   []identity.Session
 	Reloaded bool     // the configuration was just reloaded
 	Restart  []string // the settings that then need a restart
+
+	Root, Data, Database, Version string
+	ReadOnly                      bool
+	Approve                       string // what happens to calls that need approval
+	Checks                        []checkRow
+	Healthy                       bool // every check passed
 }
 
 // tokenRow is an agent token in the list.
@@ -53,6 +59,9 @@ func (v *visit) reload() error {
 
 func (v *visit) showSettings(page settingsPage) error {
 	page.Settings, page.Identity, page.Person, page.Sets = v.Settings(), v.Identity(), v.person, v.sets()
+	page.Root, page.Version, page.ReadOnly, page.Approve = v.Root, v.Version, v.Engine.ReadOnly, v.setting("approve")
+	page.Data, page.Database = v.setting("data"), v.setting("database")
+	page.Checks, page.Healthy = v.checks()
 	page.All = v.r.URL.Query().Get("tokens") == "all"
 	tokens, err := v.Tokens.List(v.r.Context())
 	if err != nil {

@@ -30,6 +30,7 @@ func (w *Window) width() time.Duration {
 // Pulse sums up the calls of a window by caller, by tool and by failure. All counts are exact.
 type Pulse struct {
 	Window
+	Any      bool          // there are such calls, at any time
 	Callers  []CallerPulse // most calls first
 	Tools    []ToolPulse   // most calls first
 	Failures []Failure     // most calls first
@@ -47,6 +48,7 @@ type CallerPulse struct {
 type ToolPulse struct {
 	Tool          string
 	Total, Errors int
+	Done          int           // with the outcome ok
 	P50, P95      time.Duration // zero if nothing was measured
 }
 
@@ -158,7 +160,7 @@ func (p *pulse) result(ctx context.Context, t *counts) (Pulse, error) {
 			f.kinds = append(f.kinds, kind)
 		}
 	}
-	made := Pulse{Window: p.Window}
+	made := Pulse{Window: p.Window, Any: len(p.of) > 0}
 	for _, c := range callers {
 		var err error
 		if c.Last, err = t.last(ctx, lastOf[c.Caller]); err != nil {
@@ -212,8 +214,11 @@ type toolSteps struct {
 
 func (s *toolSteps) add(kind *kindPulse) {
 	s.Total += kind.total
-	if kind.failed {
+	switch {
+	case kind.failed:
 		s.Errors += kind.total
+	case kind.Outcome == "ok":
+		s.Done += kind.total
 	}
 	for step, n := range kind.steps {
 		s.steps.add(Step(step), n)

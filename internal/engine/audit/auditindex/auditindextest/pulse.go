@@ -69,8 +69,14 @@ func comparePulseTools(t *rapid.T, p auditindex.Pulse, within []known) {
 				calls = append(calls, k)
 			}
 		}
+		done := 0
+		for _, k := range calls {
+			if k.outcome == "ok" {
+				done++
+			}
+		}
 		want := exact(calls)
-		if tool.Total != len(calls) || !isNear(tool.P50, want.P50) || !isNear(tool.P95, want.P95) {
+		if tool.Total != len(calls) || tool.Done != done || !isNear(tool.P50, want.P50) || !isNear(tool.P95, want.P95) {
 			t.Fatalf("%+v, want %d calls and %+v", tool, len(calls), want)
 		}
 		total, failed = total+tool.Total, failed+tool.Errors
