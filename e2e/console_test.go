@@ -208,6 +208,7 @@ func TestEveryPage(t *testing.T) {
 	w.request("<b>bold</b> " + markup)
 	b := openBrowser(t)
 	admin := b.window(w, "admin", "ada")
+	checkPulse(t, admin, w)
 	pages := admin.crawl()
 	for _, needed := range []string{
 		"/", "/console/approvals", "/console/tools", "/console/calls", "/console/tasks", "/console/books", "/console/search", "/console/memory",

@@ -43,7 +43,7 @@ func (a *App) newConsole(server *httpserver.Server, authn *auth.Authenticator) (
 		Base:           a.baseURL, Secure: a.isSecure(), Identity: func() string { return identityText(authn) },
 		Audit: a.options.Audit, Limiter: ratelimit.NewMemory(), Address: authn.ClientAddress,
 		Passkeys: a.passkeys, Proxied: a.settings.BehindProxy,
-		Desk: a.desk, History: a.books.History, Change: a.books.ChangeTexts, Asset: a.books.Asset,
+		Desk: a.desk, History: a.books.History, Change: a.books.ChangeTexts, Asset: a.books.Asset, Holdings: a.holdings,
 		Now: time.Now, Log: a.log,
 	}, nil
 }

@@ -250,4 +250,3 @@ func (v *visit) exportFrom(found auditindex.Found, f auditindex.Filter, write fu
 		}
 	}
 }
-

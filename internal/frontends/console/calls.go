@@ -2,9 +2,9 @@ package console
 
 import (
 	"cmp"
-	"context"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -45,29 +45,12 @@ func (p latencyTarget) Target() time.Duration {
 // Over reports whether a duration exceeds the target.
 func (p latencyTarget) Over(took time.Duration) bool { return p.Served != nil && took > p.Target() }
 
-// latestShown is the number of calls that the overview shows.
-const latestShown = 10
-
-// latestCalls returns the newest calls for the overview, or nil if there was no call yet. The block
-// "callrows" of templates/callrows.html shows them.
-func (v *visit) latestCalls(ctx context.Context) []callRow {
-	if v.Calls == nil {
-		return nil
-	}
-	_ = v.Calls.Refresh(ctx) // Status reports it
-	page, err := v.Calls.Page(ctx, auditindex.Filter{ExceptFrontend: frontendPage}, "", latestShown)
-	if err != nil || !slices.ContainsFunc(page.Names.Tools, isCall) {
-		return nil
-	}
-	return v.rows(page.Calls)
-}
-
-// isCall reports whether a count is of calls to tools, not of sign-ins, actions in the console,
-// actions with tokens, or rejected requests. Somebody who has only signed in still has to connect a
-// client.
-func isCall(of auditindex.Count) bool {
-	set, _, _ := strings.Cut(of.Name, "/")
-	return !slices.Contains([]string{"console", "token", "auth", "trust"}, set)
+// isCall reports whether calls are of agents or people to tools, not reads of pages, sign-ins,
+// decisions, actions with tokens, or rejected requests. Somebody who has only signed in still has to
+// connect a client.
+func isCall(k *auditindex.Kind) bool {
+	set, _, _ := strings.Cut(k.Tool, "/")
+	return k.Frontend != frontendPage && !slices.Contains([]string{"console", "token", "auth", "trust", "approvals"}, set)
 }
 
 // rows adds the latency targets of the tools to calls.
@@ -98,9 +81,11 @@ type period struct {
 
 func periods() []period {
 	return []period{
+		{"30m", "last 30 minutes", 30 * time.Minute, time.Minute},
 		{"1h", "last hour", time.Hour, time.Minute},
-		{"24h", "last 24 hours", 24 * time.Hour, 30 * time.Minute},
-		{"7d", "last 7 days", 7 * 24 * time.Hour, 3 * time.Hour},
+		{"6h", "last 6 hours", 6 * time.Hour, 5 * time.Minute},
+		{"24h", "last 24 hours", 24 * time.Hour, 15 * time.Minute},
+		{"7d", "last 7 days", 7 * 24 * time.Hour, 2 * time.Hour},
 		{"all", "all time", 0, 0},
 	}
 }
@@ -139,14 +124,27 @@ func (v *visit) choose(q url.Values) (chosen, error) {
 	key := cmp.Or(q.Get("period"), "24h")
 	i := slices.IndexFunc(periods(), func(p period) bool { return p.Key == key })
 	if i < 0 {
-		return c, contract.Errorf(contract.Invalid, "Unknown period %q; use 1h, 24h, 7d or all", key)
+		return c, contract.Errorf(contract.Invalid, "Unknown period %q; use 30m, 1h, 6h, 24h, 7d or all", key)
 	}
 	c.Period = periods()[i]
 	// Whole intervals, so that the bars of the chart do not shift with each request.
 	if c.Period.Length > 0 {
-		c.From = v.Now().Truncate(c.Period.Interval).Add(c.Period.Interval - c.Period.Length)
+		c.From = c.Period.from(v.Now())
 	}
 	return c, nil
+}
+
+// Short returns the length of a period, such as "6 h".
+func (p period) Short() string {
+	if p.Length%(24*time.Hour) == 0 && p.Length > 24*time.Hour {
+		return strconv.Itoa(int(p.Length/(24*time.Hour))) + " d"
+	}
+	return formatSpan(p.Length)
+}
+
+// from returns the beginning of a period with intervals that ends with the current interval.
+func (p period) from(now time.Time) time.Time {
+	return now.UTC().Truncate(p.Interval).Add(p.Interval - p.Length)
 }
 
 // callsView is the data of the calls page.
@@ -160,8 +158,8 @@ type callsView struct {
 	Pager  pager
 	// Reached is down to when calls were searched for a text, if more are left.
 	Reached time.Time
-	Tools  []toolTimes
-	Chart  *chart
+	Tools   []toolTimes
+	Chart   *chart
 }
 
 // Grouped formats a number with thousands separators.

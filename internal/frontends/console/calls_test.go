@@ -166,19 +166,6 @@ func TestOneCall(t *testing.T) {
 	}
 }
 
-func TestLatestCalls(t *testing.T) {
-	c, _ := newCallFixture(t, 20)
-	v := &visit{Console: c.Console}
-	rows := v.latestCalls(t.Context())
-	if len(rows) != 10 || rows[1].Tool != "demo/look" || rows[1].Served == nil || rows[0].Served != nil {
-		t.Errorf("%d rows: %+v", len(rows), rows[:min(2, len(rows))])
-	}
-	c.Calls = nil
-	if rows := v.latestCalls(t.Context()); rows != nil {
-		t.Errorf("without an index: %+v", rows)
-	}
-}
-
 // TestPagesAreNotCalls checks that reads of pages are recorded, but left out of every list and
 // figure unless they are selected, and that records without a duration do not count in latencies.
 func TestPagesAreNotCalls(t *testing.T) {
@@ -197,7 +184,7 @@ func TestPagesAreNotCalls(t *testing.T) {
 		"/console/calls?face=all&view=times":  {{"900 ms", `name="view"`}, nil},
 		"/console/calls?face=page":            {{"<strong>2</strong> calls", "demo/read", `value="page" selected`}, {"console/approve</td>"}},
 		"/console/calls/live?face=console":    {{"<strong>1</strong> call,"}, {"demo/look"}},
-		"/console/overview/calls":             {{"demo/look", "console/approve"}, {"demo/read"}},
+		"/console/overview/pulse":             {{"1 in the last 30 minutes", "demo/look"}, {"demo/read", "console/approve"}},
 		"/console/calls?face=nothing&view=ab": {{"No matching calls", "nothing (0)"}, nil},
 	} {
 		w := viewer("GET", address, nil)

@@ -159,7 +159,7 @@ func (v *visit) connectLines(agent string, since time.Time) (*connectLive, error
 		return nil, err
 	}
 	for _, c := range slices.Backward(page.Calls) {
-		if c.Frontend != frontendConsole && isCall(auditindex.Count{Name: c.Tool}) && !c.Time.Before(since) {
+		if c.Frontend != frontendConsole && isCall(&c.Kind) && !c.Time.Before(since) {
 			live.Calls = append(live.Calls, c)
 		}
 	}

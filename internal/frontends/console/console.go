@@ -71,6 +71,9 @@ type Console struct {
 	// Change returns the change of a file of a book that created a version, with the text before
 	// and after it.
 	Change func(ctx context.Context, book, path, version string) (before, after string, c books.Change, err error)
+	// Holdings says how much the workspace holds. Pages ask every few seconds. If it is nil, pages
+	// do not show it.
+	Holdings func(ctx context.Context) (Holdings, error)
 	// Asset opens the asset of a book that has the given key.
 	Asset func(ctx context.Context, key string) (*books.Asset, error)
 	Now   func() time.Time
@@ -83,6 +86,7 @@ type Console struct {
 	templates sync.Map      // functions that parse a template once, by its name
 	live      hub
 	topics    topicCache
+	pulses    pulseCache
 	started   string // when Register was called; no other process has the same
 	opened    opened
 }
@@ -164,6 +168,17 @@ type Client struct {
 	Literal bool
 }
 
+// Holdings is how much a workspace holds now.
+type Holdings struct {
+	Tasks       int64
+	MemoryFiles int64
+	MemoryBytes int64
+	// Database is the size of the database, with the indexes of code and calls.
+	Database  int64
+	Records   int64 // size of the audit records
+	Free, All int64 // of the disk with the data folder; 0 if unknown
+}
+
 // The front end names in the records of calls that people make. Reads of a page are recorded too,
 // because the page may show private data, but they are not calls that a person made.
 const (
@@ -197,7 +212,7 @@ type route struct {
 func (*Console) routes() []route {
 	return []route{
 		{"GET /{$}", identity.Viewer, (*visit).overview},
-		{"GET /console/overview/{part}", identity.Viewer, (*visit).overviewPart},
+		{"GET " + pulsePath, identity.Viewer, (*visit).showPulse},
 		{"GET /console/approvals", identity.Viewer, (*visit).inbox},
 		{"GET /console/approvals/{id}", identity.Viewer, (*visit).request},
 		{"GET /console/approvals/{id}/state", identity.Viewer, (*visit).requestState},

@@ -30,6 +30,7 @@ func (c *Console) functions() template.FuncMap {
 		"clock":        clockTag,
 		"codeline":     shownLine,
 		"dict":         dict,
+		"grouped":      grouped,
 		"join":         strings.Join,
 		"legible":      legible,
 		"milliseconds": inMilliseconds,

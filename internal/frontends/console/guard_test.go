@@ -256,7 +256,7 @@ func TestRefreshesAreNotActivity(t *testing.T) {
 		"a script of a page":     {[]string{"Sec-Fetch-Mode", "cors"}, 0},
 	} {
 		c := newFixture(t)
-		wants(t, c.as(identity.Viewer)("GET", "/console/overview/approvals", nil, test.headers...), 200)
+		wants(t, c.as(identity.Viewer)("GET", "/console/approvals", nil, test.headers...), 200)
 		if c.people.touches != test.clicks {
 			t.Errorf("%s: %d clicks, want %d", name, c.people.touches, test.clicks)
 		}

@@ -151,6 +151,13 @@ func (h *hub) read() (now state, signOuts int, ended bool) {
 	return h.now, h.signOuts, h.ended
 }
 
+// shared returns the state that was polled last; false if nothing polls it or it could not be read.
+func (h *hub) shared() (state, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.now, h.stop != nil && h.now.Approvals != ""
+}
+
 // EndStreams ends all event streams, which would otherwise keep a server from shutting down.
 func (c *Console) EndStreams() {
 	c.live.update(func() bool { c.live.ended = true; return true })

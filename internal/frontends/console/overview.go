@@ -5,27 +5,36 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"remit/internal/contract"
+	"remit/internal/engine/audit/auditindex"
+	"remit/internal/engine/identity"
 )
 
 // overviewPage is the data of the overview.
 type overviewPage struct {
-	Root, Version string
-	Sets          []setRow
-	Tools         int
-	ReadOnly      bool
-	Approve       string // what happens to calls that need approval
-	Identity      string // how callers are identified
-	Checks        []checkRow
-	Healthy       bool // every check passed
-	Waiting       []requestRow
-	More          string // how many more requests are waiting; empty if none
-	Calls         []callRow
-	Clients       []Client // how to connect, if nothing has called yet
+	Pulse    *pulseView
+	Windows  []period
+	Tools    int
+	ReadOnly bool
+	Approve  string // what happens to calls that need approval
+	Checks   []checkRow
+	Healthy  bool // every check passed
+	Admin    bool
+	Clients  []Client // how to connect, if nothing has called yet
+}
+
+// Failing returns the names of the failed health checks.
+func (p *overviewPage) Failing() string {
+	var names []string
+	for _, check := range p.Checks {
+		if !check.OK {
+			names = append(names, check.Name)
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // setRow is a served toolset.
@@ -40,42 +49,66 @@ type checkRow struct {
 	OK   bool
 }
 
-func (v *visit) overview() error {
-	page := overviewPage{Root: v.Root, Version: v.Version, ReadOnly: v.Engine.ReadOnly, Sets: v.sets(), Calls: v.latestCalls(v.r.Context())}
-	for _, set := range page.Sets {
-		page.Tools += set.Tools
+// windows returns the periods that the overview may show.
+func windows() []period {
+	return slices.DeleteFunc(periods(), func(p period) bool { return !slices.Contains([]string{"30m", "6h", "24h", "7d"}, p.Key) })
+}
+
+// window returns the period that the address of the page names.
+func (v *visit) window() (period, error) {
+	key := v.r.URL.Query().Get("window")
+	all := windows()
+	if key == "" {
+		return all[0], nil
 	}
-	page.Approve, page.Identity = v.setting("approve"), v.Identity()
-	page.Checks, page.Healthy = v.checks()
-	var err error
-	if page.Waiting, page.More, err = v.firstWaiting(); err != nil {
+	i := slices.IndexFunc(all, func(p period) bool { return p.Key == key })
+	if i < 0 {
+		return period{}, contract.Errorf(contract.Invalid, "Unknown window %q; use 30m, 6h, 24h or 7d", key)
+	}
+	return all[i], nil
+}
+
+func (v *visit) overview() error {
+	window, err := v.window()
+	if err != nil {
 		return err
 	}
-	if len(page.Calls) == 0 {
+	page := overviewPage{Windows: windows(), ReadOnly: v.Engine.ReadOnly, Tools: len(v.Engine.Tools()), Approve: v.setting("approve")}
+	page.Admin = v.person.Role >= identity.Admin
+	if page.Pulse, err = v.pulse(window, v.currentState(v.r.Context())); err != nil {
+		return err
+	}
+	page.Checks, page.Healthy = v.checks()
+	if page.Pulse.Unused {
 		page.Clients = v.Clients(v.base(), "")
 		page.Clients = page.Clients[:min(3, len(page.Clients))]
 	}
-	return v.page("overview", "overview", "Overview", page)
+	return v.page("overview", "overview", "Overview", &page)
 }
 
-// overviewPart responds with one of the live parts of the page.
-func (v *visit) overviewPart() error {
-	switch v.r.PathValue("part") {
-	case "approvals":
-		waiting, more, err := v.firstWaiting()
-		if err != nil {
-			return err
-		}
-		return v.part("overview", "waiting-list", overviewPage{Waiting: waiting, More: more})
-	case "calls":
-		calls := v.latestCalls(v.r.Context())
-		if len(calls) == 0 {
-			v.w.WriteHeader(http.StatusNoContent)
-			return nil
-		}
-		return v.part("overview", "call-list", overviewPage{Calls: calls})
+// pulsePath is the URL path of the part of the overview that updates itself.
+const pulsePath = "/console/overview/pulse"
+
+// showPulse responds with the part of the overview that updates itself.
+func (v *visit) showPulse() error {
+	window, err := v.window()
+	if err != nil {
+		return err
 	}
-	return contract.Errorf(contract.NotFound, "The overview has no such part")
+	// The event that lets the page ask for this part came with the state that was polled last.
+	now, shared := v.live.shared()
+	if !shared {
+		now = v.currentState(v.r.Context())
+	}
+	pulse, err := v.pulse(window, now)
+	if err != nil {
+		return err
+	}
+	if pulse.Unused { // the page says how to connect
+		v.w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	return v.part("overview", "pulse", pulse)
 }
 
 // sets returns the served toolsets in the order of the catalog.
@@ -105,7 +138,7 @@ func (c *Console) setting(key string) string {
 	return ""
 }
 
-// healthTimeout bounds how long the health checks may delay the overview.
+// healthTimeout bounds how long the health checks may delay a page.
 const healthTimeout = 2 * time.Second
 
 // checks runs the health checks. The reasons of failures go to the log.
@@ -125,18 +158,7 @@ func (v *visit) checks() (rows []checkRow, healthy bool) {
 	return rows, healthy
 }
 
-// firstWaiting returns the waiting requests that the overview shows, and how many more there are.
-func (v *visit) firstWaiting() (rows []requestRow, more string, err error) {
-	const maxShown = 5
-	waiting, err := v.waiting(v.r.Context(), maxShown)
-	if err != nil {
-		return nil, "", err
-	}
-	for _, r := range waiting {
-		rows = append(rows, rowOf(r, v.Now()))
-	}
-	if rest := v.currentState(v.r.Context()).Waiting - maxShown; rest > 0 {
-		more = strconv.Itoa(rest)
-	}
-	return rows, more, nil
+// pulseWindow returns the calls of a period that the overview counts.
+func pulseWindow(p period, now time.Time) auditindex.Window {
+	return auditindex.Window{From: p.from(now), Interval: p.Interval, Intervals: int(p.Length / p.Interval), Keep: isCall}
 }

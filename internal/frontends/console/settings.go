@@ -16,6 +16,13 @@ type settingsPage struct {
 	Rules    []toolRules // of the operator, by tool
 	Reloaded bool        // the configuration was just reloaded
 	Restart  []string    // the settings that then need a restart
+
+	Sets                          []setRow
+	Root, Data, Database, Version string
+	ReadOnly                      bool
+	Approve                       string // what happens to calls that need approval
+	Checks                        []checkRow
+	Healthy                       bool // every check passed
 }
 
 func (v *visit) settings() error { return v.showSettings(settingsPage{}) }
@@ -37,6 +44,9 @@ func (v *visit) reload() error {
 }
 
 func (v *visit) showSettings(page settingsPage) error {
-	page.Settings, page.Identity, page.Person, page.Rules = v.Settings(), v.Identity(), v.person, v.operatorRules()
+	page.Settings, page.Identity, page.Person, page.Rules, page.Sets = v.Settings(), v.Identity(), v.person, v.operatorRules(), v.sets()
+	page.Root, page.Version, page.ReadOnly, page.Approve = v.Root, v.Version, v.Engine.ReadOnly, v.setting("approve")
+	page.Data, page.Database = v.setting("data"), v.setting("database")
+	page.Checks, page.Healthy = v.checks()
 	return v.page("settings", "settings", "Settings", page)
 }

@@ -90,7 +90,7 @@ func (s callIndex) Days(ctx context.Context) ([]auditindex.DayProgress, error) {
 func (s callIndex) days(ctx context.Context) ([]auditindex.DayProgress, error) {
 	on := s.db.reader(ctx)
 	// Name each table, because any of them may be missing.
-	const missing = `SELECT 1 FROM call_kinds, call_counts WHERE 1 = 0`
+	const missing = `SELECT 1 FROM call_kinds, call_counts, call_slots WHERE 1 = 0`
 	if err := each(ctx, on, missing, func(scanner) error { return nil }); err != nil {
 		return nil, err
 	}
@@ -112,16 +112,20 @@ func isMissingTable(err error) bool {
 
 // rebuild creates all tables of the index again.
 func (s callIndex) rebuild(ctx context.Context) error {
-	name := "migrations/sqlite/00007_calls.sql"
+	folder := "migrations/sqlite/"
 	if s.db.shared {
-		name = "migrations/postgres/00007_calls.sql"
+		folder = "migrations/postgres/"
 	}
-	text, err := migrationFiles.ReadFile(name)
-	if err != nil {
-		return err
+	var script []byte
+	for _, name := range []string{"00007_calls.sql", "00023_call_slots.sql"} {
+		text, err := migrationFiles.ReadFile(folder + name)
+		if err != nil {
+			return err
+		}
+		script = append(script, text...)
 	}
 	return s.db.change(ctx, func(ctx context.Context, tx runner) error {
-		for statement := range strings.SplitSeq(string(text), ";\n") {
+		for statement := range strings.SplitSeq(string(script), ";\n") {
 			if strings.TrimSpace(statement) == "" {
 				continue
 			}

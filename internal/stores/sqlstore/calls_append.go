@@ -71,7 +71,10 @@ func (s callIndex) append(ctx context.Context, tx runner, b *auditindex.Batch) (
 	if err := s.addCalls(ctx, tx, day, b.Calls, kinds); err != nil {
 		return false, err
 	}
-	return true, s.addCounts(ctx, tx, day, countsOf(b.Calls, kinds, calls/callsPerPart))
+	if err := s.addCounts(ctx, tx, day, countsOf(b.Calls, kinds, calls/callsPerPart)); err != nil {
+		return false, err
+	}
+	return true, s.addCells(ctx, tx, day, b.Calls, kinds)
 }
 
 // callsPerPart is the approximate number of calls of a day per part. The times of calls are stored
@@ -197,5 +200,8 @@ func deleteDay(ctx context.Context, tx runner, day int64) error {
 	if err := exec(ctx, tx, deleteCalls, day<<placeBits, (day+1)<<placeBits); err != nil {
 		return err
 	}
-	return exec(ctx, tx, deleteCounts, day)
+	if err := exec(ctx, tx, deleteCounts, day); err != nil {
+		return err
+	}
+	return exec(ctx, tx, deleteCells, day)
 }

@@ -54,15 +54,23 @@ func (x *Index) count(ctx context.Context, from time.Time) (t counts, err error)
 	if t.store, err = x.Open(ctx); err != nil {
 		return t, err
 	}
-	if t.kinds, err = t.store.Kinds(ctx); err != nil {
+	if err = t.readKinds(ctx); err != nil {
 		return t, err
+	}
+	t.calls, err = t.store.Counts(ctx, from)
+	return t, err
+}
+
+// readKinds reads the kinds of calls.
+func (t *counts) readKinds(ctx context.Context) (err error) {
+	if t.kinds, err = t.store.Kinds(ctx); err != nil {
+		return err
 	}
 	for id, kind := range t.kinds { // an earlier version may have indexed it
 		kind.Tool = audit.CurrentTool(kind.Tool)
 		t.kinds[id] = kind
 	}
-	t.calls, err = t.store.Counts(ctx, from)
-	return t, err
+	return nil
 }
 
 // query selects the kinds that match a filter and have calls.

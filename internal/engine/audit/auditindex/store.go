@@ -30,6 +30,9 @@ type Store interface {
 	// Times calls visit for the calls of these kinds in the time of the query, in no particular
 	// order.
 	Times(ctx context.Context, q Query, visit func(CallDuration)) error
+	// Cells calls visit for the calls that began in the slots of a width, Minute or Quarter, from
+	// the one that begins at from to the last one that begins before to, in no particular order.
+	Cells(ctx context.Context, width time.Duration, from, to time.Time, visit func(Cell)) error
 }
 
 // DayProgress is how much of a day is indexed.
@@ -84,6 +87,20 @@ type CallDuration struct {
 	At   int64 // in microseconds
 	Kind int64
 	Took int64 // in microseconds
+}
+
+// The widths of the slots of time in which calls are counted.
+const (
+	Minute  = time.Minute
+	Quarter = 15 * time.Minute
+)
+
+// Cell counts the calls of one kind that began in the same slot of time and took about as long.
+type Cell struct {
+	At    int64 // when the slot begins, in microseconds
+	Kind  int64
+	Step  Step // of their durations
+	Calls int
 }
 
 // Query selects calls.

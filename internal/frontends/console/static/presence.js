@@ -73,6 +73,7 @@
       since.textContent = `No connection to the server since ${new Date(at).toLocaleTimeString()}.`;
       place();
     }
+    body.classList.toggle("lost", lost);
     banner.hidden = !lost;
     banner.replaceChildren(...(lost ? [words, again] : [])); // inserted text is announced
     setOffline(lost);
@@ -145,6 +146,8 @@
     refresh();
   };
   document.addEventListener("visibilitychange", visible);
+  // Numbers of the last minutes change without an event.
+  setInterval(() => document.hidden || lost || body.dispatchEvent(new CustomEvent("minute")), 30000);
   for (const kind of ["focus", "blur"]) addEventListener(kind, report);
   for (const kind of ["pointerdown", "keydown"]) {
     addEventListener(kind, () => {

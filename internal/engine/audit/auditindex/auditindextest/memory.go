@@ -169,3 +169,16 @@ func (m *Memory) Times(_ context.Context, q auditindex.Query, visit func(auditin
 	}
 	return nil
 }
+
+// Cells implements auditindex.Store. Each call is a cell of its own.
+func (m *Memory) Cells(_ context.Context, width time.Duration, from, to time.Time, visit func(auditindex.Cell)) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range m.calls {
+		c := &m.calls[i]
+		if at := c.Time.Truncate(width); !at.Before(from) && at.Before(to) {
+			visit(auditindex.Cell{At: at.UnixMicro(), Kind: c.KindID, Step: auditindex.StepOf(c.Took), Calls: 1})
+		}
+	}
+	return nil
+}

@@ -78,6 +78,9 @@ func steps(t *rapid.T, store auditindex.Store, records func(*Folder) audit.Reade
 				f.From = all[rapid.IntRange(0, len(all)-1).Draw(t, "from")].at
 			}
 			compareSums(t, x, f, all)
+			if len(all) > 0 {
+				comparePulse(t, x, all)
+			}
 			if len(all) > 0 && rapid.Bool().Draw(t, "ended") {
 				f.To = all[rapid.IntRange(0, len(all)-1).Draw(t, "to")].at
 			}
