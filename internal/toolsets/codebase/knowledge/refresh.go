@@ -212,6 +212,7 @@ func (x *Index) openTree() (*tree.Tree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open file tree: %w", err)
 	}
+	t.StatAdded()
 	x.tree.Store(t)
 	return t, nil
 }
