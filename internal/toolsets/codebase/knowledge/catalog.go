@@ -70,6 +70,7 @@ type catalog struct {
 	chunks  int
 	sources int
 	covered int
+	changes int // chunks added and removed since the catalog was made
 }
 
 // newCatalog returns a catalog of vectors with dim dimensions. It calls yield between the steps of
@@ -151,6 +152,13 @@ func (c *catalog) counts() (sources, chunks int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.sources, c.chunks
+}
+
+// changed returns the number of chunks, and of those that were ever added or removed.
+func (c *catalog) changed() (chunks, changes int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.chunks, c.changes
 }
 
 // paths returns the paths of the existing sources.

@@ -74,6 +74,8 @@ type Options struct {
 	// are equal.
 	Boosts func(ctx context.Context, paths []string) (map[string]float64, error)
 
+	Snapshots SnapshotFile // nil means none
+
 	Now func() time.Time // nil means time.Now
 	Log *slog.Logger     // nil logs nothing
 	// Number of indexing goroutines; 0 means one less than the number of cores.
@@ -93,12 +95,15 @@ type limits struct {
 	lease   time.Duration // the duration of the lease for the bulk of the work
 	others  time.Duration // the interval of checks for the work of another process
 	bulk    int           // the number of files from which on the lease is needed
+	// The number of chunks from which on the index has a snapshot, and the number of changed chunks
+	// from which on the snapshot is replaced.
+	snapshot int
 }
 
 func defaultLimits() limits {
 	return limits{
 		longest: 4 * time.Second, first: 1500 * time.Millisecond, fresh: 250 * time.Millisecond, busy: 50 * time.Millisecond, query: 2 * time.Second,
-		calm: 5 * time.Second, retry: 500 * time.Millisecond, lease: 4 * time.Second, others: time.Second, bulk: 64,
+		calm: 5 * time.Second, retry: 500 * time.Millisecond, lease: 4 * time.Second, others: time.Second, bulk: 64, snapshot: 2000,
 	}
 }
 
@@ -143,6 +148,7 @@ type Index struct {
 	since atomic.Int64
 
 	refresher refresher // used only by the goroutine that runs refreshes
+	keeper    keeper
 
 	mu      sync.Mutex // guards the rest
 	started bool
@@ -236,6 +242,7 @@ func (x *Index) Close() error {
 	if again {
 		return nil
 	}
+	x.keeper.free()
 	x.release()
 	if t := x.tree.Load(); t != nil {
 		return t.Close()

@@ -22,6 +22,11 @@ func (x *Index) load() error {
 	if err != nil {
 		return err
 	}
+	if !x.refresher.loaded {
+		if _, err := x.openSnapshot(store); err != nil {
+			return err
+		}
+	}
 	err = x.loadSince(store, x.since.Load())
 	if errors.Is(err, ErrOutdated) {
 		err = x.reload(store)
