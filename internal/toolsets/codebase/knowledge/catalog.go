@@ -147,6 +147,12 @@ func (c *catalog) known(path string) (s stamp, hash [32]byte, found bool) {
 	return stamp{o.size, o.modified}, o.hash, true
 }
 
+// has reports whether there is a source that is not deleted.
+func (c *catalog) has(path string) bool {
+	_, _, found := c.known(path)
+	return found
+}
+
 // counts returns the number of sources and of chunks.
 func (c *catalog) counts() (sources, chunks int) {
 	c.mu.Lock()

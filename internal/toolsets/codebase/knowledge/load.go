@@ -23,7 +23,11 @@ func (x *Index) load() error {
 		return err
 	}
 	if !x.refresher.loaded {
-		if _, err := x.openSnapshot(store); err != nil {
+		opened, err := x.openSnapshot(store)
+		if err == nil && !opened {
+			err = x.countStored(store)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -41,6 +45,18 @@ func (x *Index) load() error {
 		x.mu.Unlock()
 		x.checkCut()
 	}
+	return nil
+}
+
+// countStored notes how many sources will be loaded.
+func (x *Index) countStored(store Store) error {
+	n, err := store.Count(x.ctx)
+	if err != nil {
+		return fmt.Errorf("count sources: %w", err)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.status.stored = n
 	return nil
 }
 

@@ -31,6 +31,9 @@ func sourcePath(file string) string {
 	return file
 }
 
+// filePath is the inverse of sourcePath.
+func filePath(source string) string { return strings.TrimPrefix(source, "./") }
+
 // memoryPath returns the path of the source for a part of a memory file. Memory files are stored in
 // parts, so that an append changes only the last one.
 func memoryPath(name string, part int) string {
@@ -137,5 +140,5 @@ func (x *Index) isHidden(filter *pathFilter, source string) bool {
 	if strings.HasPrefix(source, sessionPrefix) || isMark(source) { // these are not paths of files
 		return false
 	}
-	return filter.hides(strings.TrimPrefix(x.shownPath(source), "./"))
+	return filter.hides(filePath(x.shownPath(source)))
 }

@@ -69,7 +69,7 @@ func (x *Index) reporting(ctx context.Context, report func(State)) (stop func())
 // finish waits until all current files are indexed.
 func (x *Index) finish(ctx context.Context) error {
 	for {
-		r := x.join()
+		r, _ := x.join()
 		select {
 		case <-r.done:
 		case <-ctx.Done():
@@ -191,6 +191,7 @@ type State struct {
 // status is the state shared between calls.
 type status struct {
 	loaded  bool
+	stored  int  // sources in the store, when it is loaded
 	settled bool // everything was examined once
 	updated time.Time
 	refresh error // of the last refresh

@@ -39,6 +39,7 @@ func (x *Index) updateFiles() error {
 	}
 	if !x.refresher.surveyed {
 		x.refresher.surveyed = true
+		x.surveyed.Store(true)
 		x.dropMissing()
 	}
 	return nil
@@ -67,11 +68,11 @@ func (x *Index) survey(t *tree.Tree, c tree.Change, stat statFunc) {
 	for _, f := range c.Removed {
 		at := sourcePath(f.Path)
 		x.catalog.setFile(at, nil)
-		x.queue.put(&job{path: at, urgency: level(at)})
+		x.queue.put(&job{path: at, known: x.catalog.has(at), urgency: level(at)})
 	}
 	for _, f := range c.Changed {
 		at := sourcePath(f.Path)
-		x.queue.put(&job{path: at, must: true, urgency: level(at)})
+		x.queue.put(&job{path: at, must: true, known: x.catalog.has(at), urgency: level(at)})
 	}
 	for _, isTurn := range []bool{true, false} { // documents for people first
 		for _, f := range c.Added {
@@ -112,7 +113,7 @@ func (x *Index) examine(t *tree.Tree, f *tree.File, u urgency, stat statFunc) {
 	seen, err := stat(x, t, f)
 	known, _, found := x.catalog.known(at)
 	if err != nil || found && known != seen || !found && seen.size <= maxFileSize || x.queue.isHeld(at) {
-		x.queue.put(&job{path: at, stamp: seen, urgency: u})
+		x.queue.put(&job{path: at, known: found, stamp: seen, urgency: u})
 	}
 }
 
@@ -148,7 +149,7 @@ func (x *Index) dropMissing() {
 	level := x.level(len(missing))
 	for _, path := range missing {
 		x.catalog.setFile(path, nil)
-		x.queue.put(&job{path: path, urgency: level(path)})
+		x.queue.put(&job{path: path, known: true, urgency: level(path)})
 	}
 }
 
