@@ -129,7 +129,7 @@ func (d *dataFolder) openAppend(name string) (*os.File, error) {
 // checkLinks rejects links in the place of the folder and its contents. A repository may contain
 // links that would redirect our data to another place.
 func (d *dataFolder) checkLinks() error {
-	for _, name := range []string{"", "audit", processFolder, announcedFolder, "remit.db"} {
+	for _, name := range []string{"", "audit", processFolder, announcedFolder, "remit.db", indexFolder} {
 		folder := filepath.Join(d.path, name)
 		if info, err := os.Lstat(folder); err == nil && info.Mode()&fs.ModeSymlink != 0 {
 			return fmt.Errorf("%s is a link; remove it, or use another folder with --data", folder)

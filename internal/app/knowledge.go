@@ -45,6 +45,7 @@ func (a *App) newKnowledge() (*knowledge.Index, error) {
 		Remote:       remote,
 		RemoteOnly:   a.settings.EmbeddingsOnly,
 		Boosts:       a.accessScores,
+		Snapshots:    &indexFile{a: a},
 		Now:          time.Now,
 		Log:          a.log,
 	}), nil

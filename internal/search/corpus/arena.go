@@ -3,6 +3,8 @@ package corpus
 import (
 	"sync/atomic"
 	"unsafe"
+
+	"remit/internal/search/offheap"
 )
 
 const (
@@ -27,7 +29,7 @@ type arena struct {
 // newArena returns an arena with one reference, which belongs to the caller.
 func newArena(size int, atOnce bool) *arena {
 	a := &arena{}
-	a.data, a.outside = mapMemory(max(size, 1), atOnce)
+	a.data, a.outside = offheap.Alloc(max(size, 1), atOnce)
 	a.refs.Store(1)
 	return a
 }
@@ -37,7 +39,7 @@ func (a *arena) acquire() { a.refs.Add(1) }
 // release drops a reference. After the last one nothing in the arena may be accessed.
 func (a *arena) release() {
 	if a.refs.Add(-1) == 0 && a.outside {
-		unmapMemory(a.data)
+		offheap.Free(a.data)
 	}
 }
 

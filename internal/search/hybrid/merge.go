@@ -114,8 +114,8 @@ func joinPostings(c *core, segments []segment, moved [][]int32) {
 			at[i]++
 			for slot := -1; len(rest) > 0; {
 				var times int
-				slot, times, rest = rest.next(slot)
-				if to := moved[i][slot]; to >= 0 {
+				slot, times, rest = rest.next(slot, len(s.ids))
+				if to := moved[i][slot]; to >= 0 && times > 0 {
 					w.add(int(to), times)
 				}
 			}

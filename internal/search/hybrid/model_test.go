@@ -219,6 +219,17 @@ func TestModel(t *testing.T) {
 				}
 				x.Drop(ids)
 			},
+			"save and restore": func(t *rapid.T) {
+				out := someIDs().Draw(t, "left out")
+				saved := save(t, x, func(id ID) (ID, bool) { return id, !slices.Contains(out, id) })
+				for _, id := range out {
+					delete(p, id)
+				}
+				x = New(testDim)
+				if err := x.Restore(saved); err != nil {
+					t.Fatal(err)
+				}
+			},
 			"search": func(t *rapid.T) {
 				q := someQuery(t, p)
 				found, err := x.Search(q)

@@ -30,21 +30,32 @@ type list []byte
 // count returns the number of chunks, and the rest of the list, which next decodes.
 func (l list) count() (int, list) {
 	n, size := binary.Uvarint(l)
+	if size <= 0 || n > maxSegment {
+		return 0, nil // damaged
+	}
 	return int(n), l[size:]
 }
 
-// next decodes the posting after slot, which is -1 for the first. It returns its slot, the number
-// of occurrences, and the remaining postings.
-func (l list) next(slot int) (at, times int, rest list) {
-	step, size := int(l[0]), 1
+// next decodes the posting after slot, which is -1 for the first. It returns its slot, which is
+// below limit, the number of occurrences, and the remaining postings. If the list is damaged, times
+// is 0, slot 0, and nothing remains.
+func (l list) next(slot, limit int) (at, times int, rest list) {
+	step, size := uint64(l[0]), 1
 	if step >= 0x80 {
-		u, n := binary.Uvarint(l)
-		step, size = int(u), n
+		step, size = binary.Uvarint(l)
 	}
-	if step&1 == 0 {
-		return slot + step>>1, 1, l[size:]
+	at, times = slot+int(step>>1&(1<<32-1)), 1
+	if step&1 != 0 {
+		if size <= 0 || size >= len(l) {
+			return 0, 0, nil
+		}
+		times = int(l[size])
+		size++
 	}
-	return slot + step>>1, int(l[size]), l[size+1:]
+	if at <= slot || at >= limit || size <= 0 {
+		return 0, 0, nil
+	}
+	return at, times, l[size:]
 }
 
 // writer encodes the postings of a core. Terms, and the chunks of each term, must be added in

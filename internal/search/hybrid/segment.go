@@ -76,7 +76,7 @@ func (s *segment) liveCount(l list) int {
 	}
 	live := 0
 	for slot := -1; len(rest) > 0; {
-		slot, _, rest = rest.next(slot)
+		slot, _, rest = rest.next(slot, len(s.ids))
 		if !s.isDead(slot) {
 			live++
 		}

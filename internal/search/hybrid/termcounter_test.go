@@ -60,7 +60,7 @@ func postingsOf(t *testing.T, c *core, term uint64) map[int]int {
 	chunks := map[int]int{}
 	for slot := -1; len(rest) > 0; {
 		var times int
-		slot, times, rest = rest.next(slot)
+		slot, times, rest = rest.next(slot, maxSegment)
 		chunks[slot] = times
 	}
 	if len(chunks) != count {

@@ -74,7 +74,7 @@ func (s *segment) addBM25(terms []term, average float32, sums []float32) {
 		_, rest := l.count()
 		for slot := -1; len(rest) > 0; {
 			var times int
-			slot, times, rest = rest.next(slot)
+			slot, times, rest = rest.next(slot, len(sums))
 			n := float32(times)
 			size := 1 - lengthWeight + lengthWeight*float32(s.lengths[slot])/average
 			sums[slot] += t.idf * n * (saturation + 1) / (n + saturation*size)

@@ -69,6 +69,23 @@ func (w *worker) makeFiles(next []*File, fresh []entry, total int) []*File {
 	return kept
 }
 
+// statAdded stats new files, if the reader wants that. A file that changes later has another stamp
+// then; one that cannot be stat'ed is left for the reader to open.
+func (w *worker) statAdded(h handle, added []*File, start int) {
+	if !w.t.stats {
+		return
+	}
+	for _, file := range added {
+		now := w.t.now()
+		st, err := h.lstat(file.Path[start:])
+		if err != nil || st.kind != regular {
+			continue
+		}
+		file.size, file.modified, file.statted = st.size, st.modified, true
+		file.stamps[w.t.slot].Store(st.stamp(now, w.t.tick()))
+	}
+}
+
 // In very deep trees, paths can be longer than system calls accept. They are listed up to a total
 // size.
 const (

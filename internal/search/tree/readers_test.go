@@ -194,3 +194,51 @@ func TestReadersClose(t *testing.T) {
 		t.Errorf("join after close: %v", err)
 	}
 }
+
+// TestStatAdded: a file that was stat'ed when it was added counts as read, for that reader only.
+func TestStatAdded(t *testing.T) {
+	modes(t, func(t *testing.T, noWatch bool) {
+		root := t.TempDir()
+		old := time.Date(2026, 1, 2, 3, 4, 5, 6789, time.UTC)
+		for name, text := range map[string]string{"a": "12345", "b/c": "1", "b/d": "12"} {
+			write(t, root, name, text)
+			if err := os.Chtimes(filepath.Join(root, name), old, old); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Symlink("a", filepath.Join(root, "link")); err != nil {
+			t.Fatal(err)
+		}
+		v := openView(t, Options{Root: root, NoWatch: noWatch})
+		v.tree.now = func() time.Time { return time.Now().Add(time.Hour) } // no stamp is young
+		v.noRead = true
+		v.tree.StatAdded()
+		joined, err := v.tree.Join()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer joined.Close()
+		v.update()
+		for name, want := range map[string]int64{"a": 5, "b/c": 1, "b/d": 2} {
+			if size, modified, ok := v.files[name].Stat(); size != want || modified != old.UnixNano() || !ok {
+				t.Errorf("%s: %d, %d, %v", name, size, modified, ok)
+			}
+		}
+		if _, _, ok := v.files["link"].Stat(); ok {
+			t.Error("a link was stat'ed")
+		}
+		write(t, root, "b/c", "changed")
+		var changed []string
+		note := func(c Change) {
+			for _, f := range c.Changed {
+				changed = append(changed, f.Path)
+			}
+		}
+		if err := v.tree.Update(t.Context(), note); err != nil || !slices.Equal(changed, []string{"b/c"}) {
+			t.Errorf("changed: %v, %v", changed, err)
+		}
+		if changed = nil; joined.Update(t.Context(), note) != nil || changed != nil {
+			t.Errorf("changed for a reader that read nothing: %v", changed)
+		}
+	})
+}

@@ -37,6 +37,9 @@ type Options struct {
 type File struct {
 	Path string // slash-separated, relative to the root, with the bytes on disk
 	Link bool   // a symbolic link: listed as git does, never read
+	// What Stat returns; set before the file is reported as added.
+	size, modified int64
+	statted        bool
 	// stamps holds, for each reader, the stamp of the file when that reader last read it. It is 0
 	// after a change was reported to that reader.
 	stamps [maxReaders]atomic.Uint64
@@ -65,6 +68,7 @@ type Tree struct {
 	caughtUp bool   // all known files were reported; guarded by update
 	missed   missed // changes found by updates of other readers; guarded by update
 	closed   bool   // written with update and rootMu locked
+	stats    bool   // stats the files that it adds; guarded by update
 }
 
 // shared is the list of files in a folder that its readers share.
@@ -135,6 +139,19 @@ func (t *Tree) Join() (*Tree, error) {
 	}
 	return nil, errors.New("too many readers of the same files")
 }
+
+// StatAdded makes Update stat each file that it adds, which is cheaper than opening it. The file
+// counts as read: Update reports changes to it from then on.
+func (t *Tree) StatAdded() {
+	t.update.Lock()
+	defer t.update.Unlock()
+	t.stats = true
+}
+
+// Stat returns the size of a file and when its content was changed last, in nanoseconds since 1970,
+// as they were when the file was added. It returns false if it was added without a stat, or is not
+// a regular file.
+func (f *File) Stat() (size, modified int64, ok bool) { return f.size, f.modified, f.statted }
 
 // maxWatches is the maximum number of watched folders: the kernel uses about a kilobyte for each,
 // and other programs need some too.

@@ -65,6 +65,7 @@ func (w *worker) visit(f *folder, do todo) (todo, error) {
 		w.setIdentity(f, h, st.identity)
 	}
 	do |= w.ensureWatched(f, h, do)
+	known := len(w.change.Added)
 	if do&check != 0 && do&list == 0 && w.stale(f, h, &st) {
 		do |= list
 	}
@@ -75,6 +76,7 @@ func (w *worker) visit(f *folder, do todo) (todo, error) {
 		f.stamp = st.stamp(now, w.t.tick())
 	}
 	w.compare(f, h, do)
+	w.statAdded(h, w.change.Added[known:], f.start())
 	return do, nil
 }
 

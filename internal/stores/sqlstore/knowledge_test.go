@@ -15,12 +15,13 @@ func TestKnowledge(t *testing.T) {
 		at := url(t)
 		knowledgetest.Suite(t, func(t *testing.T) knowledgetest.Stores {
 			db := open(t, at)
-			empty(t, at, "workspaces", "sources", "pieces", "vectors", "models", "leases")
+			empty(t, at, "workspaces", "sources", "pieces", "vectors", "models", "leases", "snapshots")
 			return knowledgetest.Stores{
 				Here: db.Knowledge("here"), OtherProcess: open(t, at).Knowledge("here"), OtherWorkspace: db.Knowledge("elsewhere"),
 				Age: func(t *testing.T, by time.Duration) {
 					behind(t, at, fmt.Sprintf("UPDATE knowledge_vectors SET created_at = created_at - %d", by.Microseconds()))
 					behind(t, at, fmt.Sprintf("UPDATE knowledge_models SET wanted_at = wanted_at - %d", by.Microseconds()))
+					behind(t, at, fmt.Sprintf("UPDATE knowledge_snapshots SET made_at = made_at - %d", by.Microseconds()))
 					behind(t, at, fmt.Sprintf("UPDATE knowledge_sources SET changed_at = changed_at - %d", by.Microseconds()))
 				},
 				Damage: func(t *testing.T, how knowledgetest.Damage) { damageVectors(t, at, how) },

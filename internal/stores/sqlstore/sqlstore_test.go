@@ -118,7 +118,7 @@ func TestUnfinishedDatabaseIsFinished(t *testing.T) {
 	behind(t, at, "PRAGMA journal_mode = DELETE")
 	for _, table := range []string{
 		"task_lists", "tasks", "task_ids", "task_trash", "once_keys", "file_accesses", "knowledge_workspaces", "knowledge_sources",
-		"knowledge_pieces", "knowledge_vectors", "knowledge_models", "knowledge_leases", "client_sessions", "client_sessions_pruned",
+		"knowledge_pieces", "knowledge_vectors", "knowledge_models", "knowledge_leases", "knowledge_snapshots", "client_sessions", "client_sessions_pruned",
 		"agent_tokens", "console_sessions", "console_voids", "meta", "passkeys", "outbox", "approval_rules",
 	} {
 		behind(t, at, "DROP TABLE "+table)

@@ -70,6 +70,7 @@ type catalog struct {
 	chunks  int
 	sources int
 	covered int
+	changes int // chunks added and removed since the catalog was made
 }
 
 // newCatalog returns a catalog of vectors with dim dimensions. It calls yield between the steps of
@@ -146,11 +147,24 @@ func (c *catalog) known(path string) (s stamp, hash [32]byte, found bool) {
 	return stamp{o.size, o.modified}, o.hash, true
 }
 
+// has reports whether there is a source that is not deleted.
+func (c *catalog) has(path string) bool {
+	_, _, found := c.known(path)
+	return found
+}
+
 // counts returns the number of sources and of chunks.
 func (c *catalog) counts() (sources, chunks int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.sources, c.chunks
+}
+
+// changed returns the number of chunks, and of those that were ever added or removed.
+func (c *catalog) changed() (chunks, changes int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.chunks, c.changes
 }
 
 // paths returns the paths of the existing sources.

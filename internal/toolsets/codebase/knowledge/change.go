@@ -127,6 +127,7 @@ func (c *catalog) publish(changes []change) (old []hybrid.ID) {
 		}
 		old = append(old, n.origin.ids...)
 		c.chunks += len(n.ids) - len(n.origin.ids)
+		c.changes += len(n.ids) + len(n.origin.ids)
 		n.origin.ids = n.ids
 		c.stamp(n.origin, n.Source)
 	}

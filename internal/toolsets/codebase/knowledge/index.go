@@ -74,6 +74,8 @@ type Options struct {
 	// are equal.
 	Boosts func(ctx context.Context, paths []string) (map[string]float64, error)
 
+	Snapshots SnapshotFile // nil means none
+
 	Now func() time.Time // nil means time.Now
 	Log *slog.Logger     // nil logs nothing
 	// Number of indexing goroutines; 0 means one less than the number of cores.
@@ -87,18 +89,25 @@ type limits struct {
 	first   time.Duration // the wait of the first search for everything
 	fresh   time.Duration // the wait of a search for recent changes
 	busy    time.Duration // the same, while there is much to do
+	start   time.Duration // the wait of the first search, if the index is large
+	loading time.Duration // the wait of a search for the load of the stored index, if that is large
 	query   time.Duration // the time for embedding a query remotely
 	calm    time.Duration // after a failure of the remote model, the time without queries to it
 	retry   time.Duration // after a failure of the store, the first delay
 	lease   time.Duration // the duration of the lease for the bulk of the work
 	others  time.Duration // the interval of checks for the work of another process
 	bulk    int           // the number of files from which on the lease is needed
+	large   int           // the number of chunks, or of stored sources, of a large index
+	// The number of chunks from which on the index has a snapshot, and the number of changed chunks
+	// from which on the snapshot is replaced.
+	snapshot int
 }
 
 func defaultLimits() limits {
 	return limits{
-		longest: 4 * time.Second, first: 1500 * time.Millisecond, fresh: 250 * time.Millisecond, busy: 50 * time.Millisecond, query: 2 * time.Second,
-		calm: 5 * time.Second, retry: 500 * time.Millisecond, lease: 4 * time.Second, others: time.Second, bulk: 64,
+		longest: 4 * time.Second, first: 1500 * time.Millisecond, fresh: 250 * time.Millisecond, busy: 50 * time.Millisecond,
+		start: 200 * time.Millisecond, loading: 150 * time.Millisecond, query: 2 * time.Second,
+		calm: 5 * time.Second, retry: 500 * time.Millisecond, lease: 4 * time.Second, others: time.Second, bulk: 64, large: 5000, snapshot: 2000,
 	}
 }
 
@@ -135,6 +144,7 @@ type Index struct {
 	priority priority        // gives searches priority over background work
 	local    func() Embedder // nil if there is none
 	tree     atomic.Pointer[tree.Tree]
+	surveyed atomic.Bool // all files of the tree were examined once
 	many     atomic.Bool // so many files are being examined that the lease may be needed
 	remote   *remote     // nil if there is none
 
@@ -143,6 +153,7 @@ type Index struct {
 	since atomic.Int64
 
 	refresher refresher // used only by the goroutine that runs refreshes
+	keeper    keeper
 
 	mu      sync.Mutex // guards the rest
 	started bool
@@ -236,6 +247,7 @@ func (x *Index) Close() error {
 	if again {
 		return nil
 	}
+	x.keeper.free()
 	x.release()
 	if t := x.tree.Load(); t != nil {
 		return t.Close()

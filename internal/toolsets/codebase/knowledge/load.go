@@ -22,6 +22,15 @@ func (x *Index) load() error {
 	if err != nil {
 		return err
 	}
+	if !x.refresher.loaded {
+		opened, err := x.openSnapshot(store)
+		if err == nil && !opened {
+			err = x.countStored(store)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	err = x.loadSince(store, x.since.Load())
 	if errors.Is(err, ErrOutdated) {
 		err = x.reload(store)
@@ -36,6 +45,18 @@ func (x *Index) load() error {
 		x.mu.Unlock()
 		x.checkCut()
 	}
+	return nil
+}
+
+// countStored notes how many sources will be loaded.
+func (x *Index) countStored(store Store) error {
+	n, err := store.Count(x.ctx)
+	if err != nil {
+		return fmt.Errorf("count sources: %w", err)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.status.stored = n
 	return nil
 }
 

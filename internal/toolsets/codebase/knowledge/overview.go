@@ -57,7 +57,7 @@ func (x *Index) Overview(ctx context.Context) (Overview, error) {
 		return Overview{}, err
 	}
 	defer leave()
-	failed := x.freshen(ctx)
+	_, failed := x.freshen(ctx)
 	if err := x.gone(ctx); err != nil {
 		return Overview{}, err
 	}
@@ -154,7 +154,7 @@ func (x *Index) Module(ctx context.Context, name string) (ModuleView, error) {
 		return ModuleView{}, err
 	}
 	defer leave()
-	failed := x.freshen(ctx)
+	_, failed := x.freshen(ctx)
 	if err := x.gone(ctx); err != nil {
 		return ModuleView{}, err
 	}

@@ -31,6 +31,9 @@ func sourcePath(file string) string {
 	return file
 }
 
+// filePath is the inverse of sourcePath.
+func filePath(source string) string { return strings.TrimPrefix(source, "./") }
+
 // memoryPath returns the path of the source for a part of a memory file. Memory files are stored in
 // parts, so that an append changes only the last one.
 func memoryPath(name string, part int) string {
@@ -97,7 +100,11 @@ func (x *Index) pathFilter() (*pathFilter, error) {
 		}
 		c.skip = skip
 	}
-	return &pathFilter{skip: c.skip, folders: map[string]bool{}}, nil
+	return newPathFilter(c.skip), nil
+}
+
+func newPathFilter(skip func(path string, folder bool) bool) *pathFilter {
+	return &pathFilter{skip: skip, folders: map[string]bool{}}
 }
 
 // hides reports whether a path, or a folder above it, is hidden.
@@ -122,10 +129,16 @@ func folderOf(path string) string { return path[:max(strings.LastIndexByte(path,
 // bare returns a hidden source without its chunks. The catalog still records the source, so that it
 // is removed from the store like a deleted file; until then nothing of it can be found.
 func (l *loading) bare(s Source) Source {
-	switch {
-	case strings.HasPrefix(s.Path, sessionPrefix) || isMark(s.Path): // these are not paths of files
-	case l.pathFilter.hides(strings.TrimPrefix(l.x.shownPath(s.Path), "./")):
+	if l.x.isHidden(l.pathFilter, s.Path) {
 		s.Chunks = nil
 	}
 	return s
+}
+
+// isHidden reports whether a source must not be searched.
+func (x *Index) isHidden(filter *pathFilter, source string) bool {
+	if strings.HasPrefix(source, sessionPrefix) || isMark(source) { // these are not paths of files
+		return false
+	}
+	return filter.hides(filePath(x.shownPath(source)))
 }

@@ -20,6 +20,7 @@ const (
 type job struct {
 	path    string // of the source
 	must    bool   // read it even if its stamp is unchanged
+	known   bool   // the source was in the catalog at the time of queueing
 	stamp   stamp  // at the time of queueing
 	urgency urgency
 	dead    bool // still in the heap, but to be skipped
@@ -199,6 +200,26 @@ func (q *queue) progress() (left, done int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.byPath) + len(q.held), q.done
+}
+
+// kinds returns how many of the jobs left are for sources that were known, and for others.
+func (q *queue) kinds() (known, added int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	count := func(j *job) {
+		if j.known {
+			known++
+		} else {
+			added++
+		}
+	}
+	for _, j := range q.byPath {
+		count(j)
+	}
+	for _, h := range q.held {
+		count(h.now)
+	}
+	return known, added
 }
 
 // await waits until ready, which is called with the queue locked, returns true. It returns false if

@@ -64,6 +64,8 @@ func (x *Index) find(ctx context.Context, q Query, w method) (answer Answer, mov
 	if err != nil {
 		return Answer{}, false, err
 	}
+	candidates, missing := x.withoutMissing(candidates)
+	total -= missing
 	x.boost(ctx, candidates)
 	read, err := x.show(ctx, candidates)
 	if err != nil {
@@ -76,6 +78,20 @@ func (x *Index) find(ctx context.Context, q Query, w method) (answer Answer, mov
 	}
 	answer.Total = max(total-folded-(len(candidates)-len(read)), len(kept))
 	return answer, moved, nil
+}
+
+// withoutMissing removes candidates whose files do not exist any more, as long as not all files were
+// compared with the index. It returns how many there were.
+func (x *Index) withoutMissing(candidates []candidate) (there []candidate, missing int) {
+	t := x.tree.Load()
+	if t == nil || x.surveyed.Load() {
+		return candidates, 0
+	}
+	there = slices.DeleteFunc(slices.Clone(candidates), func(c candidate) bool {
+		path := c.entry.origin.path
+		return !isFed(path) && t.Modified(filePath(path)).IsZero()
+	})
+	return there, len(candidates) - len(there)
 }
 
 // minWindow is the minimum number of best candidates that are read, since some may be duplicates.

@@ -12,7 +12,9 @@ import (
 
 // A refresh brings the index up to date for all callers that joined before it began.
 type refresh struct {
-	memory chan struct{} // closed when the memory files are indexed
+	// Closed when the memory files are indexed, for those who joined while it was set; nil if it is
+	// closed already. Guarded by Index.mu.
+	memory chan struct{}
 	done   chan struct{} // closed when small changes are done as well
 	err    error         // may be read after done is closed
 }
@@ -31,19 +33,28 @@ type refresher struct {
 	retry   time.Duration // delay after the next failure
 }
 
-// join returns a refresh that has not begun, and wakes the goroutine that runs it.
-func (x *Index) join() *refresh {
+// join returns a refresh that has not begun, and wakes the goroutine that runs it. The memory files
+// are indexed when memory is closed, which may be long before the refresh begins.
+func (x *Index) join() (r *refresh, memory <-chan struct{}) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.next == nil {
-		x.next = &refresh{memory: make(chan struct{}), done: make(chan struct{})}
+		x.next = &refresh{done: make(chan struct{})}
+	}
+	if x.next.memory == nil {
+		x.next.memory = make(chan struct{})
 	}
 	x.start()
+	x.wakeUp()
+	return x.next, x.next.memory
+}
+
+// wakeUp wakes the goroutine that runs refreshes.
+func (x *Index) wakeUp() {
 	select {
 	case x.wake <- struct{}{}:
 	default: // it has been woken already
 	}
-	return x.next
 }
 
 // runRefreshes runs refreshes: those that callers wait for and retries of failed ones.
@@ -59,7 +70,8 @@ func (x *Index) runRefreshes() {
 		r := x.takeRefresh()
 		r.err = guarded("refresh", func() error { return x.update(r) })
 		x.noteRefresh(r.err)
-		r.finish()
+		x.memoryDone(r)
+		close(r.done)
 		again = x.conclude(r.err)
 		if r.err == nil {
 			x.tidy()
@@ -73,22 +85,56 @@ func (x *Index) takeRefresh() *refresh {
 	r := x.next
 	x.next = nil
 	if r == nil {
-		r = &refresh{memory: make(chan struct{}), done: make(chan struct{})}
+		r = &refresh{done: make(chan struct{})}
 	}
 	return r
 }
 
-func (r *refresh) memoryDone() {
-	select {
-	case <-r.memory:
-	default:
-		close(r.memory)
+// takeMemory returns the channel to close when the memory files are indexed, nil if nobody waits
+// for that. Who joins later gets another one.
+func (x *Index) takeMemory(r *refresh) chan struct{} {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if r == nil {
+		return nil
+	}
+	memory := r.memory
+	r.memory = nil
+	return memory
+}
+
+// memoryDone notifies those who wait for the memory files.
+func (x *Index) memoryDone(r *refresh) {
+	if memory := x.takeMemory(r); memory != nil {
+		close(memory)
 	}
 }
 
-func (r *refresh) finish() {
-	r.memoryDone()
-	close(r.done)
+// servingMemory runs f, which may take seconds, and indexes the memory files for those who join the
+// next refresh meanwhile.
+func (x *Index) servingMemory(f func() error) error {
+	done := make(chan error, 1)
+	x.work.Go(func() { done <- guarded("refresh", f) })
+	for {
+		select {
+		case err := <-done:
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			if x.next != nil {
+				x.wakeUp()
+			}
+			return err
+		case <-x.wake:
+			x.mu.Lock()
+			next := x.next
+			x.mu.Unlock()
+			if memory := x.takeMemory(next); memory != nil {
+				// If it fails, so does the next refresh, which returns the error.
+				_ = guarded("refresh", func() error { return errors.Join(x.refreshMemory(), x.storeFed()) })
+				close(memory)
+			}
+		}
+	}
 }
 
 // conclude logs how a refresh went, and returns when to retry without a caller.
@@ -161,11 +207,10 @@ func (x *Index) update(r *refresh) error {
 	}
 	remembering := x.refreshMemory()
 	feeding := x.storeFed()
-	r.memoryDone()
+	x.memoryDone(r)
 	loading := x.load()
-	looking := x.updateFiles()
-	working := x.processFresh()
-	return errors.Join(loading, remembering, feeding, looking, working)
+	looking := x.servingMemory(func() error { return errors.Join(x.updateFiles(), x.processFresh()) })
+	return errors.Join(loading, remembering, feeding, looking)
 }
 
 // processFresh indexes fresh changes while a caller may be waiting for them. The workers do the
@@ -212,6 +257,7 @@ func (x *Index) openTree() (*tree.Tree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open file tree: %w", err)
 	}
+	t.StatAdded()
 	x.tree.Store(t)
 	return t, nil
 }

@@ -35,6 +35,7 @@ func (x *Index) Run(ctx context.Context, report func(State)) error {
 	if x.sweepDue() {
 		x.sweep(ctx)
 	}
+	x.keepSnapshot(ctx)
 	return err
 }
 
@@ -68,7 +69,7 @@ func (x *Index) reporting(ctx context.Context, report func(State)) (stop func())
 // finish waits until all current files are indexed.
 func (x *Index) finish(ctx context.Context) error {
 	for {
-		r := x.join()
+		r, _ := x.join()
 		select {
 		case <-r.done:
 		case <-ctx.Done():
@@ -155,14 +156,17 @@ func (x *Index) sweep(ctx context.Context) {
 	}
 }
 
-// tidy sweeps in the background when there is nothing else to do. Run sweeps itself, and waits for
-// it.
+// tidy sweeps and writes a snapshot in the background when there is nothing else to do. Run does
+// both itself, and waits for it.
 func (x *Index) tidy() {
 	x.queue.mu.Lock()
 	calm := x.queue.none() && x.queue.runs == 0
 	x.queue.mu.Unlock()
 	if calm && x.sweepDue() {
 		x.work.Go(func() { x.sweep(x.ctx) })
+	}
+	if calm && x.snapshotDue() {
+		x.work.Go(func() { x.keepSnapshot(x.ctx) })
 	}
 }
 
@@ -187,6 +191,7 @@ type State struct {
 // status is the state shared between calls.
 type status struct {
 	loaded  bool
+	stored  int  // sources in the store, when it is loaded
 	settled bool // everything was examined once
 	updated time.Time
 	refresh error // of the last refresh

@@ -24,6 +24,10 @@ type Answer struct {
 	Hits  []Hit // the best first
 	Total int   // number of relevant chunks; duplicates count once as far as they are known
 	State State
+	// Changes made before the search may be missing: of the Known files, memory files and sessions,
+	// only those Indexed were searched, or it was not known yet which of them had changed.
+	Incomplete     bool
+	Indexed, Known int
 }
 
 // Hit is a chunk that was found.
@@ -44,7 +48,7 @@ type Hit struct {
 }
 
 // Search finds what matches a query best. It sees earlier changes of files and memory, unless there
-// are many; the State in the answer tells what is pending. It fails with ErrEmpty, *BuildingError
+// are many; then the answer is Incomplete. It fails with ErrEmpty, *BuildingError
 // or *EmbeddingError, or if the store fails.
 func (x *Index) Search(ctx context.Context, q Query) (Answer, error) {
 	ctx, leave, err := x.enter(ctx)
@@ -54,7 +58,8 @@ func (x *Index) Search(ctx context.Context, q Query) (Answer, error) {
 	defer leave()
 	waitCtx, cancel := context.WithTimeout(ctx, x.limits.longest)
 	defer cancel()
-	emptyReason := x.awaitFirst(waitCtx, x.freshen(waitCtx))
+	complete, failed := x.freshen(waitCtx)
+	emptyReason := x.awaitFirst(waitCtx, failed)
 	if err := x.gone(ctx); err != nil {
 		return Answer{}, err
 	}
@@ -70,7 +75,7 @@ func (x *Index) Search(ctx context.Context, q Query) (Answer, error) {
 	}
 	answer, moved, err := x.find(ctx, q, method)
 	if err == nil && moved { // another process changed what was found
-		_ = x.freshen(waitCtx)
+		complete, _ = x.freshen(waitCtx)
 		answer, _, err = x.find(ctx, q, method)
 	}
 	if stop := x.gone(ctx); stop != nil {
@@ -79,6 +84,8 @@ func (x *Index) Search(ctx context.Context, q Query) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
+	answer.Incomplete = !complete
+	answer.Indexed, answer.Known = x.progress()
 	answer.State = x.State()
 	answer.State.Model = method.model
 	if method.note != "" {
@@ -96,27 +103,89 @@ func (x *Index) gone(ctx context.Context) error {
 }
 
 // freshen waits for a refresh: for memory files as long as it may, because a call must find what an
-// earlier call remembered, and for the rest only a limited time. It returns the refresh's error.
-func (x *Index) freshen(ctx context.Context) error {
+// earlier call remembered, and for the rest only a limited time. It returns the refresh's error, and
+// whether the index is up to date with all changes made before the call.
+func (x *Index) freshen(ctx context.Context) (complete bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, x.limits.longest)
 	defer cancel()
+	begun := time.Now()
 	freshTimeout := x.freshTimeout()
-	all, cancel := context.WithTimeout(ctx, freshTimeout)
+	r, memory := x.join()
+	x.awaitMemory(ctx, memory)
+	first := freshTimeout == x.limits.first
+	if _, chunks := x.catalog.counts(); first && chunks >= x.limits.large {
+		freshTimeout = x.limits.start
+	}
+	all, cancel := context.WithDeadline(ctx, begun.Add(freshTimeout))
 	defer cancel()
-	r := x.join()
+	if !r.awaitDone(all) {
+		return false, nil
+	}
+	if r.err == nil && first { // there may be nothing else to answer from
+		x.queue.await(all, x.queue.none)
+	}
+	left, _ := x.queue.progress()
+	return r.err == nil && left == 0, r.err
+}
+
+// awaitMemory waits until the memory files are indexed. That follows the load of the stored index.
+// If so much is loaded that it takes seconds, what is there must do.
+func (x *Index) awaitMemory(ctx context.Context, memory <-chan struct{}) {
+	wait := x.limits.loading
+	for {
+		select {
+		case <-memory:
+			return
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+			if x.loadsMuch() {
+				return
+			}
+			wait = pollTime
+		}
+	}
+}
+
+// pollTime is the interval of checks for something to search in.
+const pollTime = 20 * time.Millisecond
+
+// loadsMuch reports whether so many stored sources are being loaded that no search waits for all of
+// them, and some of them can be searched.
+func (x *Index) loadsMuch() bool {
+	_, chunks := x.catalog.counts()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return chunks > 0 && !x.status.loaded && x.status.stored >= x.limits.large
+}
+
+// awaitDone waits until the refresh is done. It returns false if ctx ends first.
+func (r *refresh) awaitDone(ctx context.Context) bool {
 	select {
-	case <-r.memory:
-	case <-ctx.Done():
+	case <-r.done:
+		return true
+	default:
 	}
 	select {
 	case <-r.done:
-	case <-all.Done():
-		return nil
+		return true
+	case <-ctx.Done():
+		return false
 	}
-	if r.err == nil && freshTimeout == x.limits.first { // there may be nothing else to answer from
-		x.queue.await(all, x.queue.none)
+}
+
+// progress returns how many sources there are, as far as is known, and how many of them are indexed
+// as they are.
+func (x *Index) progress() (indexed, total int) {
+	sources, _ := x.catalog.counts()
+	outdated, added := x.queue.kinds()
+	x.mu.Lock()
+	stored := x.status.stored
+	if x.status.loaded {
+		stored = 0
 	}
-	return r.err
+	x.mu.Unlock()
+	return max(0, sources-outdated), max(sources+added, stored)
 }
 
 // freshTimeout returns how long a search waits for the index to be up to date. While the stored
@@ -146,7 +215,7 @@ func (x *Index) awaitFirst(ctx context.Context, failed error) error {
 			return err
 		}
 		select {
-		case <-time.After(20 * time.Millisecond):
+		case <-time.After(pollTime):
 		case <-ctx.Done():
 			return err
 		}

@@ -47,7 +47,30 @@ type Store interface {
 	// then. The holder "" never gets it. A holder returns the lease by calling Lease with a zero
 	// until, for which the result is false.
 	Lease(ctx context.Context, holder string, until, now time.Time) (bool, error)
+
+	// Count returns the number of sources that are not Gone.
+	Count(ctx context.Context) (int, error)
+
+	snapshots
 }
+
+// snapshots records which snapshots of the index belong to the database. A snapshot of another
+// database, or of a state that the database does not have any more because a backup was restored,
+// is not known.
+type snapshots interface {
+	// PutSnapshot records a new random id, and up to which generation the snapshot has all changes.
+	// Only the latest MaxSnapshots ids of a workspace stay known.
+	PutSnapshot(ctx context.Context, id SnapshotID, generation int64) error
+
+	// Snapshot returns the generation recorded for an id.
+	Snapshot(ctx context.Context, id SnapshotID) (generation int64, known bool, err error)
+}
+
+// SnapshotID identifies a snapshot of the index.
+type SnapshotID [16]byte
+
+// MaxSnapshots is the number of snapshots of a workspace that a store knows. Each replica has one.
+const MaxSnapshots = 64
 
 // ErrOutdated means that a generation is too old, or of another database, so that deletions since
 // then are unknown.

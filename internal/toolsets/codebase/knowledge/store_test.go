@@ -26,11 +26,12 @@ type memoryStore struct {
 	before     func(op string) // called without the lock
 	loads      int             // sources given by Load
 	leases     int
+	snapshots  map[SnapshotID]int64
 	swept      [][]string
 }
 
 func newMemoryStore() *memoryStore {
-	return &memoryStore{sources: map[string]Source{}, vectors: map[string]map[Key][]float32{}}
+	return &memoryStore{sources: map[string]Source{}, vectors: map[string]map[Key][]float32{}, snapshots: map[SnapshotID]int64{}}
 }
 
 func (m *memoryStore) begin(ctx context.Context, op string) error {
@@ -196,6 +197,41 @@ func (m *memoryStore) Lease(ctx context.Context, holder string, until, now time.
 	}
 	m.holder, m.until = holder, until
 	return true, nil
+}
+
+func (m *memoryStore) Count(ctx context.Context) (int, error) {
+	if err := m.begin(ctx, "count"); err != nil {
+		return 0, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	count := 0
+	for _, s := range m.sources {
+		if !s.Gone {
+			count++
+		}
+	}
+	return count, nil
+}
+
+func (m *memoryStore) PutSnapshot(ctx context.Context, id SnapshotID, generation int64) error {
+	if err := m.begin(ctx, "put snapshot"); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.snapshots[id] = generation
+	return nil
+}
+
+func (m *memoryStore) Snapshot(ctx context.Context, id SnapshotID) (int64, bool, error) {
+	if err := m.begin(ctx, "snapshot"); err != nil {
+		return 0, false, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	generation, known := m.snapshots[id]
+	return generation, known, nil
 }
 
 // paths returns the paths of the stored sources, except marks.

@@ -196,7 +196,9 @@ func (b *bench) open(change ...func(*Options)) *Index {
 	}
 	x := New(o)
 	x.limits.longest, x.limits.first, x.limits.fresh, x.limits.busy = time.Minute, time.Minute, time.Minute, time.Minute
+	x.limits.start, x.limits.loading = time.Minute, time.Minute
 	x.limits.retry, x.limits.others = time.Millisecond, time.Millisecond
+	x.limits.snapshot = 1
 	b.t.Cleanup(func() {
 		if err := x.Close(); err != nil {
 			b.t.Error(err)

@@ -33,12 +33,13 @@ func (x *Index) updateFiles() error {
 		all.Changed = x.withoutMemory(all.Changed, c.Changed)
 		all.Removed = x.withoutMemory(all.Removed, c.Removed)
 	})
-	x.survey(t, all)
+	x.survey(t, all, (*Index).statAdded)
 	if err != nil {
 		return fmt.Errorf("list files: %w", err)
 	}
 	if !x.refresher.surveyed {
 		x.refresher.surveyed = true
+		x.surveyed.Store(true)
 		x.dropMissing()
 	}
 	return nil
@@ -54,9 +55,12 @@ func (x *Index) withoutMemory(all, files []*tree.File) []*tree.File {
 	return all
 }
 
+// A statFunc returns the stamp of a file.
+type statFunc func(x *Index, t *tree.Tree, f *tree.File) (stamp, error)
+
 // survey queues the work for a change of the tree. It stats new files, whose stamps are mostly
 // those they were indexed with.
-func (x *Index) survey(t *tree.Tree, c tree.Change) {
+func (x *Index) survey(t *tree.Tree, c tree.Change, stat statFunc) {
 	count := len(c.Added) + len(c.Changed) + len(c.Removed)
 	level := x.level(count)
 	x.many.Store(count > x.limits.bulk)
@@ -64,11 +68,11 @@ func (x *Index) survey(t *tree.Tree, c tree.Change) {
 	for _, f := range c.Removed {
 		at := sourcePath(f.Path)
 		x.catalog.setFile(at, nil)
-		x.queue.put(&job{path: at, urgency: level(at)})
+		x.queue.put(&job{path: at, known: x.catalog.has(at), urgency: level(at)})
 	}
 	for _, f := range c.Changed {
 		at := sourcePath(f.Path)
-		x.queue.put(&job{path: at, must: true, urgency: level(at)})
+		x.queue.put(&job{path: at, must: true, known: x.catalog.has(at), urgency: level(at)})
 	}
 	for _, isTurn := range []bool{true, false} { // documents for people first
 		for _, f := range c.Added {
@@ -76,7 +80,7 @@ func (x *Index) survey(t *tree.Tree, c tree.Change) {
 				return
 			}
 			if isProse(f.Path) == isTurn {
-				x.examine(t, f, level(sourcePath(f.Path)))
+				x.examine(t, f, level(sourcePath(f.Path)), stat)
 			}
 		}
 	}
@@ -100,17 +104,25 @@ func isProse(name string) bool {
 }
 
 // examine checks a file that is new in the tree, and queues it unless it is indexed already.
-func (x *Index) examine(t *tree.Tree, f *tree.File, u urgency) {
+func (x *Index) examine(t *tree.Tree, f *tree.File, u urgency, stat statFunc) {
 	at := sourcePath(f.Path)
 	if f.Link || len(at) > MaxPath {
 		return
 	}
 	x.catalog.setFile(at, f)
-	seen, err := x.stat(t, f)
+	seen, err := stat(x, t, f)
 	known, _, found := x.catalog.known(at)
 	if err != nil || found && known != seen || !found && seen.size <= maxFileSize || x.queue.isHeld(at) {
-		x.queue.put(&job{path: at, stamp: seen, urgency: u})
+		x.queue.put(&job{path: at, known: found, stamp: seen, urgency: u})
 	}
+}
+
+// statAdded returns the stamp of a file that was added just now.
+func (x *Index) statAdded(t *tree.Tree, f *tree.File) (stamp, error) {
+	if size, modified, ok := f.Stat(); ok {
+		return stamp{size, time.Unix(0, modified).UnixMicro()}, nil
+	}
+	return x.stat(t, f)
 }
 
 // stat opens a file, so that the tree reports changes of it from now on, and returns its stamp.
@@ -137,7 +149,7 @@ func (x *Index) dropMissing() {
 	level := x.level(len(missing))
 	for _, path := range missing {
 		x.catalog.setFile(path, nil)
-		x.queue.put(&job{path: path, urgency: level(path)})
+		x.queue.put(&job{path: path, known: true, urgency: level(path)})
 	}
 }
 
@@ -153,7 +165,7 @@ func (x *Index) resurvey() {
 		all.Added = append(all.Added, f)
 	}
 	x.catalog.mu.Unlock()
-	x.survey(t, all)
+	x.survey(t, all, (*Index).stat)
 	if x.refresher.surveyed {
 		x.dropMissing()
 	}

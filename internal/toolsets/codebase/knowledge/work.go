@@ -47,7 +47,7 @@ func (x *Index) processQueue() {
 
 // skipDone loads what another process has done, and removes it from the queue.
 func (x *Index) skipDone() {
-	r := x.join()
+	r, _ := x.join()
 	select {
 	case <-r.done:
 	case <-x.ctx.Done():

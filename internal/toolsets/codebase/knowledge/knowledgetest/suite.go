@@ -76,6 +76,8 @@ func Suite(t *testing.T, open func(t *testing.T) Stores) {
 		"sweep while others put and replace":   sweepMeanwhile,
 		"lease":                                lease,
 		"lease goes to one":                    leaseToOne,
+		"number of sources":                    counts,
+		"snapshots":                            snapshots,
 		"random operations of two processes":   model,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)) })

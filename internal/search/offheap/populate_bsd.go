@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package corpus
+package offheap
 
 // populate has no equivalent on these systems: pages are allocated on first access.
 const populate = 0

@@ -1,4 +1,4 @@
-package corpus
+package offheap
 
 import "golang.org/x/sys/unix"
 
