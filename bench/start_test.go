@@ -15,13 +15,15 @@ import (
 )
 
 const (
-	startBudget = 9.0                  // from the start to the first answer, compared with a server on the Go SDK
+	// startBudget is from the start to the first answer, compared with a server on the Go SDK.
+	startBudget = 9.0
 	initBudget  = 9 * time.Millisecond // of a single package, before main
 )
 
 // TestStart measures a start to the first answer by the CPU time of the process, and by the minimum
-// of many starts. A busy or slow machine stretches CPU time too, so the limits are ratios with other
-// servers, started in turns: the smallest server on the Go SDK, and the official example server.
+// of many starts. A busy or slow machine stretches CPU time too, so the limits are ratios with
+// other servers, started in turns: the smallest server on the Go SDK, and the official example
+// server.
 func TestStart(t *testing.T) {
 	own := func() *exec.Cmd { return remit(t, "stdio") }
 	took := minStarts(t, 40, helloQuestion, own, func() *exec.Cmd { return exec.Command(program(t, goSDKSource)) })

@@ -68,8 +68,8 @@ func TestTimelineInABrowser(t *testing.T) {
 	s.verifyAudit()
 }
 
-// checkLiveTimeline checks that new calls are announced, and that nothing moves while somebody looks
-// at the list.
+// checkLiveTimeline checks that new calls are announced, and that nothing moves while somebody
+// looks at the list.
 func (v *tab) checkLiveTimeline(call func(i int)) {
 	v.t.Helper()
 	v.emulate(viewport{"light", 1280})

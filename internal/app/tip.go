@@ -26,11 +26,12 @@ const tipInterval = time.Second
 type tipKeeper struct {
 	records audit.Reader
 	keys    *keyfolder.Workspace
-	folder  string                                                                 // of the records, as Tip.Place has it
-	hold    func(context.Context) (newest string, release func() error, err error) // see holdFiles
-	place   func() error                                                           // returns an error if the folder of the records is gone
-	now     func() time.Time
-	log     *slog.Logger
+	folder  string // of the records, as Tip.Place has it
+	// hold is holdFiles.
+	hold  func(context.Context) (newest string, release func() error, err error)
+	place func() error // returns an error if the folder of the records is gone
+	now   func() time.Time
+	log   *slog.Logger
 
 	waiting atomic.Bool // a record was written that is not in the key folder
 	mu      sync.Mutex
@@ -103,8 +104,9 @@ func (k *tipKeeper) keep() error {
 	return k.keys.SetTip(newest)
 }
 
-// newest returns the Tip of the last record in the files, or the zero Tip if they have none. It waits
-// until the records that are being written are stored: if the disk is full, they are taken back.
+// newest returns the Tip of the last record in the files, or the zero Tip if they have none. It
+// waits until the records that are being written are stored: if the disk is full, they are taken
+// back.
 func (k *tipKeeper) newest(ctx context.Context) (t keyfolder.Tip, err error) {
 	day, release, err := k.hold(ctx)
 	if err != nil {

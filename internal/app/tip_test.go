@@ -138,7 +138,8 @@ func TestTipWithoutUnstoredRecords(t *testing.T) {
 	k := &tipKeeper{
 		records: audit.Folder{FS: os.DirFS(dir)}, keys: keys.Workspace(dir), log: slog.New(slog.DiscardHandler), now: time.Now,
 		place: func() error { return nil },
-		hold: func(context.Context) (string, func() error, error) { // the write of the second record ends
+		// The write of the second record ends.
+		hold: func(context.Context) (string, func() error, error) {
 			return "2026-01-09", func() error { return nil }, os.Truncate(file, int64(len(stored)+1))
 		},
 	}

@@ -10,8 +10,8 @@ import (
 
 const (
 	hidden = "(redacted)" // stands for what a record does not show
-	// window is how many bytes of a text are searched for in a hidden value: messages quote parts of
-	// long values.
+	// window is how many bytes of a text are searched for in a hidden value: messages quote parts
+	// of long values.
 	window = 12
 	// maxSearched limits how much of a hidden value is searched for its parts.
 	maxSearched = 8 << 10

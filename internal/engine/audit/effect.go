@@ -56,8 +56,8 @@ func IsFailure(outcome string) bool {
 	return true
 }
 
-// HasChanged reports whether a record is that of a call that has changed something: it succeeded, or
-// it failed after that.
+// HasChanged reports whether a record is that of a call that has changed something: it succeeded,
+// or it failed after that.
 func HasChanged(record *jsontree.Value) bool {
 	call, outcome, made := record.Field("call"), record.Field("outcome"), record.Field("made")
 	return call.Text != "" && (outcome.Text == "ok" || len(made.Members) > 0)

@@ -166,7 +166,8 @@ func (v *visit) tokenOf(principal string) *identity.Token {
 		return nil
 	}
 	last := slices.MaxFunc(tokens, func(a, b identity.Token) int {
-		return cmp.Or(b.Revoked.Compare(a.Revoked), a.Created.Compare(b.Created)) // one that was not revoked first
+		// The tokens that were not revoked come first.
+		return cmp.Or(b.Revoked.Compare(a.Revoked), a.Created.Compare(b.Created))
 	})
 	return &last
 }
@@ -231,8 +232,8 @@ func (v *visit) exportAgent() error {
 // exportPart is how many calls of an export are read at a time.
 const exportPart = 500
 
-// exportFrom writes calls and all older ones. Once a part is sent, an error ends the response before
-// its end, so that the browser reports that the file is incomplete.
+// exportFrom writes calls and all older ones. Once a part is sent, an error ends the response
+// before its end, so that the browser reports that the file is incomplete.
 func (v *visit) exportFrom(found auditindex.Found, f auditindex.Filter, write func(jsontree.Value) error) error {
 	for {
 		for i := range found.Entries {

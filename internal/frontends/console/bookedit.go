@@ -285,7 +285,8 @@ func (v *visit) lessonPast() error {
 	past.Outdated, past.Loaded = v.r.URL.Query().Get("shown") != now.Hash, true
 	var since time.Time
 	if n := len(past.Versions); n > 0 {
-		since, _ = time.Parse(time.RFC3339, past.Versions[n-1].At) // the zero time means all records
+		// The zero time means all records.
+		since, _ = time.Parse(time.RFC3339, past.Versions[n-1].At)
 	}
 	found := map[string]*origin{}
 	key := books.Key(book, file)

@@ -64,7 +64,8 @@ func TestEditLesson(t *testing.T) {
 	if got := s.lesson(); got != "# Three\n" {
 		t.Errorf("stored %q", got)
 	}
-	expect(t, s.post(editor, url.Values{"hash": {"no hash"}, "content": {"x"}}), 409) // it is not the stored one
+	// The hash is not the stored one.
+	expect(t, s.post(editor, url.Values{"hash": {"no hash"}, "content": {"x"}}), 409)
 	expect(t, s.post(editor, url.Values{"hash": {hashOf(t, s.get(editor).Body.String())}, "content": {strings.Repeat("é", 600_000)}}), 413, "é")
 	// A text whose lines all end in CRLF keeps them.
 	s.writeLesson("lessons/a.md", "a\r\nb\r\n")

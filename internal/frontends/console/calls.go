@@ -46,8 +46,8 @@ func (p latencyTarget) Target() time.Duration {
 func (p latencyTarget) Over(took time.Duration) bool { return p.Served != nil && took > p.Target() }
 
 // isCall reports whether calls are of agents or people to tools, not reads of pages, sign-ins,
-// decisions, actions with tokens, or rejected requests. Somebody who has only signed in still has to
-// connect a client.
+// decisions, actions with tokens, or rejected requests. Somebody who has only signed in still has
+// to connect a client.
 func isCall(k *auditindex.Kind) bool {
 	set, _, _ := strings.Cut(k.Tool, "/")
 	return k.Frontend != frontendPage && !slices.Contains([]string{"console", "token", "auth", "trust", "approvals"}, set)

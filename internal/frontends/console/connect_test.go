@@ -36,7 +36,8 @@ func TestConnectToken(t *testing.T) {
 	}
 }
 
-// TestConnectLive checks what the page says about a client: nothing yet, what to try, and what came.
+// TestConnectLive checks what the page says about a client: nothing yet, what to try, and what
+// came.
 func TestConnectLive(t *testing.T) {
 	c := newFixture(t)
 	c.Arrivals = &Arrivals{}

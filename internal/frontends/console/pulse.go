@@ -36,7 +36,8 @@ type pulseView struct {
 	Unused  bool // nobody has called a tool yet, and nothing waits
 	Waiting waitingView
 
-	Active, Tokens, Failing int // agents that called in the last minutes; valid tokens; agents whose last call failed
+	// Agents that called in the last minutes; valid tokens; agents whose last call failed.
+	Active, Tokens, Failing int
 	PerMinute               int // calls in the last whole minute
 	Total, Errors           int // in the window
 	AllCalls, Failed        spark

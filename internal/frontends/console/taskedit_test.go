@@ -67,7 +67,8 @@ func TestEditTask(t *testing.T) {
 		}
 	}
 	expect(t, s.get("/console/tasks"), 200, "after #2")
-	expect(t, s.post("/console/tasks/1", formOf(t, s.get("/console/tasks/1"))), 303) // nothing was changed
+	// Nothing was changed.
+	expect(t, s.post("/console/tasks/1", formOf(t, s.get("/console/tasks/1"))), 303)
 
 	for name, tc := range map[string]struct{ field, value, says string }{
 		"no title":     {"title", " ", "Title cannot be empty"},

@@ -16,8 +16,8 @@ import (
 	"remit/internal/visible"
 )
 
-// timelineEntry is a call in a timeline, with its request, the decision, its repeats and what it has
-// changed; or several calls in a row that only read.
+// timelineEntry is a call in a timeline, with its request, the decision, its repeats and what it
+// has changed; or several calls in a row that only read.
 type timelineEntry struct {
 	ID       string
 	Time     time.Time

@@ -9,8 +9,8 @@ import (
 	"remit/internal/engine"
 )
 
-// Absent is the state of a file that does not exist; see engine.Call.Seen. The state of any other is
-// the hash of its content.
+// Absent is the state of a file that does not exist; see engine.Call.Seen. The state of any other
+// is the hash of its content.
 const Absent = "absent"
 
 // stateOf returns the state that a person is shown of a file with this hash; "" is that of no file.

@@ -17,7 +17,8 @@ import (
 type Entry struct {
 	Call
 	Record jsontree.Value // with its id
-	// Changes are the records that announced changes which the call was about to make, oldest first.
+	// Changes are the records that announced changes which the call was about to make, oldest
+	// first.
 	Changes []jsontree.Value
 }
 
@@ -123,8 +124,8 @@ func (x *Index) search(ctx context.Context, f Filter, cursor string, limit int) 
 // nearby is how many records before and after that of a call are searched for others of the call.
 const nearby = 64
 
-// addChanges adds the records that have announced the changes of a call. They are a few lines before
-// the one that says how it ended.
+// addChanges adds the records that have announced the changes of a call. They are a few lines
+// before the one that says how it ended.
 func (x *Index) addChanges(ctx context.Context, e *Entry) error {
 	call, effect, id := e.Record.Field("call"), e.Record.Field("effect"), e.Record.Field("id")
 	if call.Text == "" || effect.Kind != jsontree.Null {

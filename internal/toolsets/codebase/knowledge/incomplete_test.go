@@ -97,7 +97,8 @@ func TestIncompleteCounts(t *testing.T) {
 	x := open()
 	b.run(x)
 	x.queue.put(&job{path: "a.go", known: true}, &job{path: "new.go"}, &job{path: "newer.go"})
-	if indexed, total := x.progress(); indexed != 3 || total != 6 { // three files and the memory file
+	// These are three files and the memory file.
+	if indexed, total := x.progress(); indexed != 3 || total != 6 {
 		t.Errorf("%d of %d", indexed, total)
 	}
 }

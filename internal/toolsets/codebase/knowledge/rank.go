@@ -80,8 +80,8 @@ func (x *Index) find(ctx context.Context, q Query, w method) (answer Answer, mov
 	return answer, moved, nil
 }
 
-// withoutMissing removes candidates whose files do not exist any more, as long as not all files were
-// compared with the index. It returns how many there were.
+// withoutMissing removes candidates whose files do not exist any more, as long as not all files
+// were compared with the index. It returns how many there were.
 func (x *Index) withoutMissing(candidates []candidate) (there []candidate, missing int) {
 	t := x.tree.Load()
 	if t == nil || x.surveyed.Load() {

@@ -103,8 +103,8 @@ func (x *Index) gone(ctx context.Context) error {
 }
 
 // freshen waits for a refresh: for memory files as long as it may, because a call must find what an
-// earlier call remembered, and for the rest only a limited time. It returns the refresh's error, and
-// whether the index is up to date with all changes made before the call.
+// earlier call remembered, and for the rest only a limited time. It returns the refresh's error,
+// and whether the index is up to date with all changes made before the call.
 func (x *Index) freshen(ctx context.Context) (complete bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, x.limits.longest)
 	defer cancel()

@@ -110,8 +110,8 @@ func TestSnapshot(t *testing.T) {
 	b.sound(third)
 }
 
-// TestSnapshotIgnored: a snapshot that is damaged, old or of something else is not used, and another
-// one is written.
+// TestSnapshotIgnored: a snapshot that is damaged, old or of something else is not used, and
+// another one is written.
 func TestSnapshotIgnored(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, b *bench, file *snapshotFile, o *Options){
 		"damaged": func(t *testing.T, _ *bench, file *snapshotFile, _ *Options) {
