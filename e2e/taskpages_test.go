@@ -95,7 +95,9 @@ func TestTasksInABrowser(t *testing.T) {
 	ada.emulate(viewport{"light", 1440})
 	ada.open("/console/tasks")
 	ada.markDocument()
-	in := func(task, column string) { ada.wait(`document.querySelector("#section-` + column + ` #task-` + task + `") !== null`) }
+	in := func(task, column string) {
+		ada.wait(`document.querySelector("#section-` + column + ` #task-` + task + `") !== null`)
+	}
 	in("1", "overdue")
 	ada.drag("#task-1", "#section-tomorrow")
 	in("1", "tomorrow")

@@ -2,6 +2,7 @@ package blob_test
 
 import (
 	"os"
+	"path/filepath"
 	"runtime"
 	"syscall"
 	"testing"
@@ -33,22 +34,26 @@ func TestADiskThatIsReadOnly(t *testing.T) {
 	mustFail(t, openDisk(t, dir), syscall.EROFS)
 }
 
-// Root may access any file whatever its mode, so the test drops those rights. Linux keeps the user
-// id for file access per thread, so the test locks its thread until the id is restored.
-func TestAFolderOfAnotherUser(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root can play another user")
-	}
+// TestAFolderThatCannotBeWritten: root may write whatever the modes of the folders are, so the test
+// accesses them as another user then. Linux keeps that user per thread, so the test locks its thread
+// until the user is restored.
+func TestAFolderThatCannotBeWritten(t *testing.T) {
 	dir, err := os.MkdirTemp("", "blob")
 	check(t, err)
-	defer os.RemoveAll(dir)
-	check(t, os.Chmod(dir, 0o755))
+	t.Cleanup(func() { check(t, os.RemoveAll(dir)) })
 	write(t, dir, "books/b/there", "old")
-	const nobody = 65534
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	before, err := unix.SetfsuidRetUid(nobody)
-	check(t, err)
-	defer unix.SetfsuidRetUid(before) // cannot fail for root
+	for _, folder := range []string{"books/b", "books", "."} {
+		host := filepath.Join(dir, folder)
+		check(t, os.Chmod(host, 0o555))
+		t.Cleanup(func() { check(t, os.Chmod(host, 0o755)) })
+	}
+	if os.Geteuid() == 0 {
+		const nobody = 65534
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		before, err := unix.SetfsuidRetUid(nobody)
+		check(t, err)
+		defer unix.SetfsuidRetUid(before) // cannot fail for root
+	}
 	mustFail(t, openDisk(t, dir), os.ErrPermission)
 }

@@ -302,20 +302,6 @@ func mustFail(t *testing.T, d *blob.Disk, want error) {
 	}
 }
 
-func TestAFolderThatCannotBeWritten(t *testing.T) {
-	if os.Geteuid() == 0 {
-		t.Skip("no folder is closed to root")
-	}
-	dir := t.TempDir()
-	write(t, dir, "books/b/there", "old")
-	for _, folder := range []string{"books/b", "books", "."} {
-		host := filepath.Join(dir, folder)
-		check(t, os.Chmod(host, 0o555))
-		t.Cleanup(func() { _ = os.Chmod(host, 0o755) })
-	}
-	mustFail(t, openDisk(t, dir), os.ErrPermission)
-}
-
 func TestLinksAreNotFollowed(t *testing.T) {
 	dir := t.TempDir()
 	library := filepath.Join(dir, "library")
