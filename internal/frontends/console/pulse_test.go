@@ -43,7 +43,7 @@ func TestPulse(t *testing.T) {
 		`<p class="figure">2 <small>`, "the last call of 1 failed", // active agents
 		"2 of them: denied, demo/look", `href="/console/calls?outcome=denied&amp;period=30m&amp;tool=demo%2Flook"`,
 		"look 2.6 s, target 1.0 s", "deadline 2m0s", // p95 over its target
-		`href="/console/calls?caller=agent%3Aa"`, ">waits for you<", ">failing<", ">active<", ">idle<",
+		`href="/console/agents/agent:a"`, ">waits for you<", ">failing<", ">active<", ">idle<",
 		"no change by a call", "1,234", "4.0 KiB", "1.0 GiB of 4.0 GiB", "not known", "1 request</a>, oldest",
 		"Calls in the last 30 minutes, by caller: 5 in all, at most 3 in 1 min")
 	lacks(t, w, "agent:old", "approvals/approve", "No calls yet")

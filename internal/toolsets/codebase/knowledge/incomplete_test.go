@@ -96,6 +96,9 @@ func TestIncompleteCounts(t *testing.T) {
 	b.fill()
 	x := open()
 	b.run(x)
+	if err := x.Close(); err != nil { // from here on, nothing takes jobs
+		t.Fatal(err)
+	}
 	x.queue.put(&job{path: "a.go", known: true}, &job{path: "new.go"}, &job{path: "newer.go"})
 	// These are three files and the memory file.
 	if indexed, total := x.progress(); indexed != 3 || total != 6 {
