@@ -27,7 +27,7 @@ func Rerun(t *testing.T) bool {
 	if err := os.Chown(temp, nobody, nobody); err != nil {
 		t.Fatal(err)
 	}
-	// The path leads to the program of this process, also where the folder of the program is closed.
+	// The path leads to the program of this process, even if nobody else may enter its folder.
 	test := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run=^"+t.Name()+"$")
 	test.Dir = temp
 	test.Env = append(os.Environ(), "TMPDIR="+temp)

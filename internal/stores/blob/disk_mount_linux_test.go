@@ -35,8 +35,8 @@ func TestADiskThatIsReadOnly(t *testing.T) {
 }
 
 // TestAFolderThatCannotBeWritten: root may write whatever the modes of the folders are, so the test
-// accesses them as another user then. Linux keeps that user per thread, so the test locks its thread
-// until the user is restored.
+// accesses them as another user then. Linux keeps that user per thread, so the test locks its
+// thread until the user is restored.
 func TestAFolderThatCannotBeWritten(t *testing.T) {
 	dir, err := os.MkdirTemp("", "blob")
 	check(t, err)
