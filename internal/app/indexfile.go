@@ -37,7 +37,7 @@ func (f *indexFile) Open() (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer folder.Close()
+	defer func() { _ = folder.Close() }() // nothing was written through it itself
 	return folder.Open(snapshotName)
 }
 
@@ -48,7 +48,7 @@ func (f *indexFile) Replace(write func(io.Writer) error) (done bool, err error) 
 	if err != nil || folder == nil {
 		return false, err
 	}
-	defer folder.Close()
+	defer func() { _ = folder.Close() }() // nothing was written through it itself
 	lock, err := folder.OpenFile(snapshotLockName, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return false, fmt.Errorf("lock the index: %w", err)

@@ -143,8 +143,10 @@ func (v *visit) confirmSignOut() error {
 		all := rows[i].Sessions
 		seen := slices.MaxFunc(all, func(a, b identity.Session) int { return a.Seen.Compare(b.Seen) }).Seen
 		page.Facts = []confirmFact{
-			{Label: "Role", Text: rows[i].Role()}, {Label: "Sessions", Text: strconv.Itoa(len(all))},
-			{Label: "Last seen", Text: distance(seen, v.Now())}, v.lastUse(identity.Person{Name: name}.Principal()),
+			{Label: "Role", Text: rows[i].Role()},
+			{Label: "Sessions", Text: strconv.Itoa(len(all))},
+			{Label: "Last seen", Text: distance(seen, v.Now())},
+			v.lastUse(identity.Person{Name: name}.Principal()),
 		}
 		page.Stops = append(page.Stops, contract.Count(len(all), "session")+" of "+name+": every open page of theirs says so, and what they type there can no longer be sent.")
 	}
@@ -201,7 +203,8 @@ func (v *visit) confirmEndSession() error {
 	return v.confirm(confirmPage{
 		Title: "End a session of " + s.Name + "?", Action: sessionsPath + "/" + s.ID() + "/end", Button: "End the session", Back: accessPath + "#people",
 		Facts: []confirmFact{
-			{Label: "Role", Text: s.Role.String()}, {Label: "Signed in", Text: distance(s.Created, v.Now())},
+			{Label: "Role", Text: s.Role.String()},
+			{Label: "Signed in", Text: distance(s.Created, v.Now())},
 			{Label: "Last seen", Text: distance(s.Seen, v.Now())},
 		},
 		Stops: []string{"The pages that this session has open. Other sessions of " + s.Name + " and unused sign-in links go on."},

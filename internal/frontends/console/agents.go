@@ -237,8 +237,8 @@ const exportPart = 500
 func (v *visit) exportFrom(found auditindex.Found, f auditindex.Filter, write func(jsontree.Value) error) error {
 	for {
 		for i := range found.Entries {
-			if err := write(found.Entries[i].Record); err != nil {
-				return nil // the browser has disconnected
+			if write(found.Entries[i].Record) != nil {
+				panic(http.ErrAbortHandler) // the browser has disconnected
 			}
 		}
 		if found.Older == "" {

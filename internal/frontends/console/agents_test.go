@@ -69,8 +69,10 @@ func TestTimeline(t *testing.T) {
 		{"denied", "The words of the error were not recorded then", "?call="},
 		{`<strong>STALE</strong> &lt;b&gt;Content&lt;/b&gt; changed\u202e`, ">conflict<", "?session=S2"},
 		{"3 calls that only read", "look ×3"},
-		{"asked", "k3v9q2xa7m", "approved", "by cli:grace", "called", "repeated", "7 µs",
-			`append <a class="mono" href="/console/memory?file=a%26b.jsonl">a&amp;b.jsonl</a>`, "&#43;1 line, 9 B", "?session=S1"},
+		{
+			"asked", "k3v9q2xa7m", "approved", "by cli:grace", "called", "repeated", "7 µs",
+			`append <a class="mono" href="/console/memory?file=a%26b.jsonl">a&amp;b.jsonl</a>`, "&#43;1 line, 9 B", "?session=S1",
+		},
 	}
 	if len(entries) != len(want) {
 		t.Fatalf("%d entries, want %d:\n%s", len(entries), len(want), page.Body)

@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"html"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -307,7 +308,7 @@ func (v *visit) lessonPast() error {
 // pageHeading is a heading of a text.
 type pageHeading struct {
 	ID   string
-	Text template.HTML
+	Text string
 }
 
 // headingForm matches the headings that markdown.Render writes.
@@ -321,8 +322,7 @@ var tagForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`
 func headingsOf(text template.HTML) (found []pageHeading) {
 	const maxHeadings = 40
 	for _, m := range headingForm().FindAllStringSubmatch(string(text), maxHeadings) {
-		// Safe: it is a part of what markdown.Render wrote, without elements.
-		found = append(found, pageHeading{m[1], template.HTML(tagForm().ReplaceAllString(m[2], ""))})
+		found = append(found, pageHeading{m[1], html.UnescapeString(tagForm().ReplaceAllString(m[2], ""))})
 	}
 	return found
 }

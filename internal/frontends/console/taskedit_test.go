@@ -126,8 +126,13 @@ func TestMoveTask(t *testing.T) {
 	s := newStack(t, nil)
 	s.addTask("ada", "Garden", "2026-07-01")
 	for _, tc := range []struct{ to, column, due string }{
-		{"today", "today", "2026-08-01"}, {"tomorrow", "tomorrow", "2026-08-02"}, {"week", "week", "2026-08-08"}, {"later", "later", "2026-08-15"},
-		{"undated", "undated", ""}, {"done", "done", ""}, {"today", "today", "2026-08-01"},
+		{"today", "today", "2026-08-01"},
+		{"tomorrow", "tomorrow", "2026-08-02"},
+		{"week", "week", "2026-08-08"},
+		{"later", "later", "2026-08-15"},
+		{"undated", "undated", ""},
+		{"done", "done", ""},
+		{"today", "today", "2026-08-01"},
 	} {
 		w := s.post("/console/tasks/1/move?view=board", url.Values{"to": {tc.to}, "at": {"list"}})
 		expect(t, w, 303)

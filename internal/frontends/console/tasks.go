@@ -189,7 +189,7 @@ func (b *taskBoard) choose(now time.Time) error {
 	for _, c := range columnsOn(now) {
 		dated := b.Filter.Overdue || b.Filter.Today
 		switch {
-		case dated && !(b.Filter.Overdue && c.Key == "overdue" || b.Filter.Today && c.Key == "today"),
+		case dated && (!b.Filter.Overdue || c.Key != "overdue") && (!b.Filter.Today || c.Key != "today"),
 			b.Filter.Status != "" && c.choose["status"] != b.Filter.Status:
 			continue
 		}

@@ -101,7 +101,7 @@ func (v *visit) prefillCall(view *toolView, id string) error {
 		return err
 	}
 	if audit.CurrentTool(textOf(&record.Value, "tool")) != view.ID {
-		return contract.Errorf(contract.Invalid, "The record %q is not of a call to %s", id, view.Tool.Name)
+		return contract.Errorf(contract.Invalid, "The record %q is not of a call to %s", id, view.Name)
 	}
 	args := record.Value.Field("arguments")
 	known, hidden := recordedArguments(&args)

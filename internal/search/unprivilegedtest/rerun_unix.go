@@ -23,7 +23,7 @@ func Rerun(t *testing.T) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(temp)
+	defer func() { _ = os.RemoveAll(temp) }()
 	if err := os.Chown(temp, nobody, nobody); err != nil {
 		t.Fatal(err)
 	}
