@@ -9,15 +9,18 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"remit/internal/search/chunk"
 )
 
-// snapshotFile is a SnapshotFile that can be made to fail.
+// snapshotFile is a SnapshotFile that can be made to fail, and that several indexes may share.
 type snapshotFile struct {
-	path     string
+	path string
+
+	mu       sync.Mutex
 	fail     error
 	replaced int
 }
@@ -26,11 +29,31 @@ func (f *snapshotFile) Open() (*os.File, error) { return os.Open(f.path) }
 
 func (f *snapshotFile) Replace(write func(io.Writer) error) (bool, error) {
 	var data bytes.Buffer
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if err := errors.Join(write(&data), f.fail); err != nil {
 		return false, err
 	}
 	f.replaced++
-	return true, os.WriteFile(f.path, data.Bytes(), 0o600)
+	next := f.path + ".new"
+	if err := os.WriteFile(next, data.Bytes(), 0o600); err != nil {
+		return false, err
+	}
+	return true, os.Rename(next, f.path)
+}
+
+// failWith makes Replace fail, or succeed again.
+func (f *snapshotFile) failWith(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fail = err
+}
+
+// writes returns how often the file was replaced.
+func (f *snapshotFile) writes() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.replaced
 }
 
 // snapshotBench returns a bench, and a function that opens an index with a snapshot.
@@ -65,11 +88,11 @@ func TestSnapshot(t *testing.T) {
 	b.fill()
 	first := open()
 	b.run(first)
-	if file.replaced != 1 {
-		t.Fatalf("%d snapshots were written", file.replaced)
+	if file.writes() != 1 {
+		t.Fatalf("%d snapshots were written", file.writes())
 	}
 	b.run(first)
-	if file.replaced != 1 {
+	if file.writes() != 1 {
 		t.Errorf("a snapshot was written after no change")
 	}
 	b.model.took()
@@ -207,16 +230,16 @@ func TestSnapshotOutdated(t *testing.T) {
 func TestSnapshotFails(t *testing.T) {
 	b, file, open := snapshotBench(t)
 	b.fill()
-	file.fail = errors.New("the disk is full")
+	file.failWith(errors.New("the disk is full"))
 	x := open()
 	b.run(x)
 	if _, err := os.Stat(file.path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a snapshot was written: %v", err)
 	}
-	file.fail = nil
+	file.failWith(nil)
 	b.run(x)
-	if file.replaced != 1 {
-		t.Errorf("%d snapshots were written", file.replaced)
+	if file.writes() != 1 {
+		t.Errorf("%d snapshots were written", file.writes())
 	}
 }
 
@@ -230,21 +253,21 @@ func TestSnapshotDue(t *testing.T) {
 	b.run(x)
 	b.write("d.go", "package d\n\n// Delta peels figs.\nfunc Delta() {}\n")
 	b.run(x)
-	if file.replaced != 1 {
-		t.Errorf("%d snapshots after a small change", file.replaced)
+	if file.writes() != 1 {
+		t.Errorf("%d snapshots after a small change", file.writes())
 	}
 	now = now.Add(2 * snapshotAge)
 	b.run(x)
 	b.run(x)
-	if file.replaced != 2 {
-		t.Errorf("%d snapshots after a small change and some time", file.replaced)
+	if file.writes() != 2 {
+		t.Errorf("%d snapshots after a small change and some time", file.writes())
 	}
 	for _, name := range []string{"e", "f", "g", "h"} {
 		b.write(name+".go", "package e\n\n// It does something.\nfunc "+name+"() {}\n")
 	}
 	b.run(x)
-	if file.replaced != 3 {
-		t.Errorf("%d snapshots after many changes", file.replaced)
+	if file.writes() != 3 {
+		t.Errorf("%d snapshots after many changes", file.writes())
 	}
 }
 
