@@ -109,19 +109,18 @@ func (x *Index) freshen(ctx context.Context) (complete bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, x.limits.longest)
 	defer cancel()
 	begun := time.Now()
-	freshTimeout := x.freshTimeout()
+	timeout, first := x.freshTimeout()
 	r, memory := x.join()
 	x.awaitMemory(ctx, memory)
-	first := freshTimeout == x.limits.first
 	if _, chunks := x.catalog.counts(); first && chunks >= x.limits.large {
-		freshTimeout = x.limits.start
+		timeout = x.limits.start
 	}
-	all, cancel := context.WithDeadline(ctx, begun.Add(freshTimeout))
+	all, cancel := context.WithDeadline(ctx, begun.Add(timeout))
 	defer cancel()
 	if !r.awaitDone(all) {
 		return false, nil
 	}
-	if r.err == nil && first { // there may be nothing else to answer from
+	if r.err == nil && first {
 		x.queue.await(all, x.queue.none)
 	}
 	left, _ := x.queue.progress()
@@ -188,22 +187,23 @@ func (x *Index) progress() (indexed, total int) {
 	return max(0, sources-outdated), max(sources+added, stored)
 }
 
-// freshTimeout returns how long a search waits for the index to be up to date. While the stored
-// index is still being loaded, only the first search waits: later ones have something to search in.
-func (x *Index) freshTimeout() time.Duration {
+// freshTimeout returns how long a search waits for the index to be up to date, and whether it is a
+// first one, which may have nothing else to answer from. While the stored index is still being
+// loaded, only the first search waits: later ones have something to search in.
+func (x *Index) freshTimeout() (timeout time.Duration, first bool) {
 	_, chunks := x.catalog.counts()
 	left, _ := x.queue.progress()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch {
 	case !x.started || chunks == 0:
-		return x.limits.first
+		return x.limits.first, true
 	case !x.status.loaded:
-		return 0
+		return 0, false
 	case left > x.limits.bulk || !x.status.settled:
-		return x.limits.busy
+		return x.limits.busy, false
 	}
-	return x.limits.fresh
+	return x.limits.fresh, false
 }
 
 // awaitFirst returns why there is nothing to search in, as emptyReason does. While the first index
