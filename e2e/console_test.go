@@ -232,6 +232,9 @@ func TestEveryPage(t *testing.T) {
 			if wide := evaluate[int](admin, `document.documentElement.scrollWidth - document.documentElement.clientWidth`); wide > 0 {
 				t.Errorf("%s: the page is %d px wider than the window", where, wide)
 			}
+			if outside := evaluate[[]string](admin, outOfSight); len(outside) > 0 {
+				t.Errorf("%s: out of sight: %q", where, outside)
+			}
 			admin.checkFaults(where)
 			admin.checkAccessibility(where)
 			admin.waitSettled()
@@ -241,6 +244,12 @@ func TestEveryPage(t *testing.T) {
 	}
 	w.end()
 }
+
+// outOfSight returns the parts of the page that nobody can scroll to.
+const outOfSight = `[...document.querySelectorAll("main :is(section, .card, table, form)")].filter(e => {
+	const box = e.getBoundingClientRect();
+	return box.height > 0 && (box.top + scrollY < 0 || box.left + scrollX < 0);
+}).map(e => e.outerHTML.slice(0, 100))`
 
 // waitSettled waits until the scripts of the page have run and their requests have finished.
 func (v *tab) waitSettled() {

@@ -8,8 +8,10 @@ import (
 // watchShifts makes the page add up its layout shifts from now on.
 const watchShifts = `(() => {
 	window.shifted = [];
+	const place = (box) => [box.x, box.y, box.width, box.height].join(" ");
 	new PerformanceObserver((list) => {
-		for (const entry of list.getEntries()) for (const { node } of entry.sources ?? []) window.shifted.push(entry.value + " " + (node?.outerHTML ?? node?.textContent ?? "?").slice(0, 120));
+		for (const entry of list.getEntries()) for (const { node, previousRect, currentRect } of entry.sources ?? [])
+			window.shifted.push(place(previousRect) + " to " + place(currentRect) + ": " + (node?.outerHTML ?? node?.textContent ?? "?").slice(0, 120));
 	}).observe({ type: "layout-shift" });
 	return true;
 })()`

@@ -44,7 +44,7 @@ func TestPulse(t *testing.T) {
 		"2 of them: denied, demo/look", `href="/console/calls?outcome=denied&amp;period=30m&amp;tool=demo%2Flook"`,
 		"look 2.6 s, target 1.0 s", "deadline 2m0s", // p95 over its target
 		`href="/console/agents/agent:a"`, ">waits for you<", ">failing<", ">active<", ">idle<",
-		"no change by a call", "1,234", "4.0 KiB", "1.0 GiB of 4.0 GiB", "not known", "1 request</a>, oldest",
+		"no change by a call", "1,234", "4.0 KiB", "1.0 GiB of 4.0 GiB", "not known", `1 request</a> <span class="muted">oldest`,
 		"Calls in the last 30 minutes, by caller: 5 in all, at most 3 in 1 min")
 	lacks(t, w, "agent:old", "approvals/approve", "No calls yet")
 	wants(t, viewer("GET", "/?window=6h", nil), 200, "6 in the last 6 hours", "agent:old", "one bar per 5 min", `hx-get="/console/overview/pulse?window=6h"`)

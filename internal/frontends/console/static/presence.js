@@ -250,6 +250,18 @@
   document.addEventListener("htmx:after:swap", restore);
 })();
 
+// Rows of a list that is updated stay where they are, so that none moves from under the pointer. New
+// ones come last; the next page has all in their order.
+document.addEventListener("htmx:before:swap", ({ detail }) => {
+  for (const { fragment } of detail.tasks) {
+    for (const list of fragment?.querySelectorAll("[data-steady]") ?? []) {
+      const shown = [...(document.getElementById(list.id)?.children ?? [])].map((row) => row.id);
+      const place = (row) => shown.indexOf(row.id) + 1 || shown.length + 1;
+      list.append(...[...list.children].sort((a, b) => place(a) - place(b)));
+    }
+  }
+});
+
 // Shows times in the time zone of the reader, and keeps distances up to date. The server writes UTC,
 // which stays in the title.
 (() => {
