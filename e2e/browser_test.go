@@ -365,6 +365,30 @@ func (v *tab) screenshot(name string) string {
 	return file
 }
 
+// watchShifts notes from now on which elements move, unless a person has just clicked or typed.
+func (v *tab) watchShifts() {
+	v.t.Helper()
+	evaluate[bool](v, `(() => {
+		window.shiftObserver?.disconnect();
+		window.shifts = [];
+		const place = (box) => [box.x, box.y, box.width, box.height].join(" ");
+		const source = ({ node, previousRect, currentRect }) => (node?.outerHTML ?? node?.textContent ?? "?").slice(0, 120) + ": " + place(previousRect) + " to " + place(currentRect);
+		window.shiftObserver = new PerformanceObserver((list) => {
+			for (const shift of list.getEntries()) if (!shift.hadRecentInput) window.shifts.push([shift.value, ...shift.sources.map(source)].join("\n"));
+		});
+		window.shiftObserver.observe({ type: "layout-shift" });
+		return true;
+	})()`)
+}
+
+// checkShifts fails the test if any element has moved since watchShifts was called.
+func (v *tab) checkShifts(where string) {
+	v.t.Helper()
+	for _, shift := range evaluate[[]string](v, `window.shifts`) {
+		v.t.Errorf("%s: the page moved: %s", where, shift)
+	}
+}
+
 // violation is an accessibility violation that axe-core found.
 type violation struct {
 	ID, Impact, Help string

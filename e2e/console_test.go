@@ -245,7 +245,8 @@ func TestEveryPage(t *testing.T) {
 	w.end()
 }
 
-// outOfSight returns the parts of the page that nobody can scroll to.
+// outOfSight lists the sections, tables and forms above or left of the page. Nobody can scroll to
+// them.
 const outOfSight = `[...document.querySelectorAll("main :is(section, .card, table, form)")].filter(e => {
 	const box = e.getBoundingClientRect();
 	return box.height > 0 && (box.top + scrollY < 0 || box.left + scrollX < 0);

@@ -5,17 +5,6 @@ import (
 	"testing"
 )
 
-// watchShifts makes the page add up its layout shifts from now on.
-const watchShifts = `(() => {
-	window.shifted = [];
-	const place = (box) => [box.x, box.y, box.width, box.height].join(" ");
-	new PerformanceObserver((list) => {
-		for (const entry of list.getEntries()) for (const { node, previousRect, currentRect } of entry.sources ?? [])
-			window.shifted.push(place(previousRect) + " to " + place(currentRect) + ": " + (node?.outerHTML ?? node?.textContent ?? "?").slice(0, 120));
-	}).observe({ type: "layout-shift" });
-	return true;
-})()`
-
 // waitTextIn waits until an element of the page contains a text.
 func (v *tab) waitTextIn(element, words string) {
 	v.t.Helper()
@@ -35,7 +24,7 @@ func checkPulse(t *testing.T, ada *tab, w *httpServer) {
 		ada.waitTextIn("#pulse", "in the last 6 hours")
 		ada.waitSettled()
 		ada.markDocument()
-		evaluate[bool](ada, watchShifts)
+		ada.watchShifts()
 		number := func(element string) int {
 			return evaluate[int](ada, fmt.Sprintf(`parseInt(document.querySelector(%q).textContent.replace(/\D/g, ""))`, element))
 		}
@@ -46,9 +35,7 @@ func checkPulse(t *testing.T, ada *tab, w *httpServer) {
 		id := w.request("pulse at " + l.String())
 		ada.waitTextIn("#wait + a", fmt.Sprintf("All %d", waiting+1))
 		ada.waitSettled()
-		if moved := evaluate[[]string](ada, `window.shifted`); len(moved) > 0 {
-			t.Errorf("%s: the page moved: %q", l, moved)
-		}
+		ada.checkShifts("the overview " + l.String())
 		ada.checkNotReloaded()
 		ada.checkFaults("the overview " + l.String())
 		ada.checkAccessibility("the overview " + l.String())

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// shared are the stylesheets whose classes all pages use, as they are or with changes.
+// shared returns the stylesheets whose classes all pages may use, and give further rules.
 func shared() []string { return []string{"console.css", "contents.css", "diff.css"} }
 
 // TestStylesheetsAreApart checks that no rule of one page applies to another page by accident. All
@@ -54,7 +54,12 @@ func selectors(content string) []string {
 			continue
 		}
 		for _, selector := range strings.FieldsFunc(list, func(r rune) bool {
-			depth += strings.Count("(", string(r)) - strings.Count(")", string(r))
+			switch r {
+			case '(':
+				depth++
+			case ')':
+				depth--
+			}
 			return r == ',' && depth == 0
 		}) {
 			found = append(found, strings.TrimSpace(selector))

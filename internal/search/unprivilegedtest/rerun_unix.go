@@ -27,7 +27,7 @@ func Rerun(t *testing.T) bool {
 	if err := os.Chown(temp, nobody, nobody); err != nil {
 		t.Fatal(err)
 	}
-	// The path leads to the program of this process, even if nobody else may enter its folder.
+	// Another user may run this program by this path, even if the folder of it is closed to them.
 	test := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run=^"+t.Name()+"$")
 	test.Dir = temp
 	test.Env = append(os.Environ(), "TMPDIR="+temp)
